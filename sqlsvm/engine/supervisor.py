@@ -36,6 +36,7 @@ from typing import IO, Any
 START_SECONDS = 60
 STOP_SECONDS = 30
 SOCKET_BYTES = 90  # sockaddr_un has at least 104 bytes, which include `.s.PGSQL.5432`
+HELD = "held"
 KEPT_VARIABLES = ("PATH", "LD_", "LANG", "LC_", "TZ")
 
 
@@ -91,7 +92,7 @@ def main(order: dict[str, Any]) -> None:
 
 
 def _supervise(home: Path | None, lock: IO[str] | None, account: Account, installations: dict[str, str]) -> None:
-    with _scratch(account) as scratch:
+    with _scratch(account) as (scratch, held):
         data = (home or scratch) / "data"
         major, programs = _programs(data, installations)
         if not account.reaches(programs / "postgres"):
@@ -100,7 +101,7 @@ def _supervise(home: Path | None, lock: IO[str] | None, account: Account, instal
             _initdb(programs, int(major), data, account)
         _drop_stale_pid(data)
         log = (home or scratch) / "server.log"
-        server = _start(programs, data, scratch, log, lock, account)
+        server = _start(programs, data, scratch, log, [lock.fileno(), held] if lock else [], account)
         try:
             _wait_until_ready(server, data, log)
             socket = _sealed(scratch / "socket")
@@ -316,8 +317,9 @@ def _check_entrance(home: Path, account: Account) -> None:
 
 
 @contextmanager
-def _scratch(account: Account) -> Iterator[Path]:
-    """A folder for temporary files, with one in it for the socket, which needs a short path."""
+def _scratch(account: Account) -> Iterator[tuple[Path, int]]:
+    """A folder for temporary files, with one in it for the socket, which needs a short path; and the lock by which
+    others see that it is in use."""
     roots = [Path(tempfile.gettempdir()), Path("/tmp")]
     short = (r for r in roots if len(bytes(r)) + 24 <= SOCKET_BYTES)
     root = next((r for r in short if account.reaches(r) and _is_safe(r)), None)
@@ -327,15 +329,33 @@ def _scratch(account: Account) -> Iterator[Path]:
             detail=f"the path must be short, {account.name} must be able to enter it, and no other user may change it",
             hint="set TMPDIR",
         )
+    _remove_left(root)
     scratch = Path(tempfile.mkdtemp(prefix="sqlsvm-", dir=root))
+    held = _opened(scratch / "new")
     try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        (scratch / "new").rename(scratch / HELD)
         if os.getuid() == 0:
             scratch.chmod(0o711)
         (scratch / "socket").mkdir(mode=0o700)
         account.own(scratch / "socket")
-        yield scratch
+        yield scratch, held
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        os.close(held)
+
+
+def _remove_left(root: Path) -> None:
+    """What a supervisor left that was killed. A server without data of its own ends when its folder is gone; a kept
+    server, which other processes may use, holds the lock itself."""
+    for folder in root.glob("sqlsvm-*"):
+        with suppress(OSError):
+            found = folder.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+                continue
+            with os.fdopen(os.open(folder / HELD, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)) as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _programs(data: Path, installations: dict[str, str]) -> tuple[str, Path]:
@@ -399,7 +419,7 @@ def _program_of(pid: int) -> str:
 
 
 def _start(
-    programs: Path, data: Path, scratch: Path, log: Path, lock: IO[str] | None, account: Account
+    programs: Path, data: Path, scratch: Path, log: Path, locks: list[int], account: Account
 ) -> subprocess.Popen[bytes]:
     settings = {
         "listen_addresses": "",
@@ -414,7 +434,7 @@ def _start(
         "client_connection_check_interval": "1s",  # a query whose client was killed ends
         "logging_collector": "off",
     }
-    if lock is None:
+    if not locks:
         settings |= dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off")
     if Path("/dev/shm").exists() and shutil.disk_usage("/dev/shm").free < 1 << 30:
         settings["dynamic_shared_memory_type"] = "mmap"  # containers: parallel queries would run out of 64 MB
@@ -425,7 +445,7 @@ def _start(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            pass_fds=[lock.fileno()] if lock else [],
+            pass_fds=locks,
             **account.switch(),
         )
 

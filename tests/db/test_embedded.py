@@ -160,6 +160,29 @@ def test_a_forked_child_does_not_keep_the_server_alive() -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_a_killed_supervisor_left_goes_with_the_next_server(
+    kept: bool, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of a kept server stays while it runs: other processes use its socket."""
+    monkeypatch.setenv("TMPDIR", str(home.parent))
+    server = Server(str(home) if kept else "")
+    left = socket_directory(server.dsn).parent
+    postmaster = int(((home if kept else left) / "data" / "postmaster.pid").read_text().split()[0])
+    supervisor = server._end.peek()[2][0]  # type: ignore[index]
+    supervisor.kill()
+    supervisor.wait()
+    with connect("embedded:"):
+        assert left.exists() is kept
+    if kept:
+        with connect(f"embedded:{home}") as guest:
+            assert number(guest, "SELECT 1 AS x") == 1
+    os.kill(postmaster, signal.SIGQUIT)
+    assert eventually(lambda: not processes_naming(left))
+    with connect("embedded:"):
+        assert not left.exists()
+
+
 def test_a_named_server_keeps_its_data(home: Path) -> None:
     url = f"embedded:{home}"
     with connect(url) as engine:
