@@ -26,6 +26,10 @@ BEGIN
     -- One training of a program at a time, and none while it is compiled or dropped.
     PERFORM FROM sqlsvm.programs AS held WHERE held.name = model FOR NO KEY UPDATE;
     program := sqlsvm._take_program(model, trust);
+    IF 2147483647 = (SELECT m.last_version FROM sqlsvm.models AS m WHERE m.name = program.name) THEN
+        RAISE EXCEPTION 'the model "%" has had 2147483647 versions', program.name
+            USING ERRCODE = 'SV003', HINT = 'Compile it again under another name.';
+    END IF;
     wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver);
     p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
     p := CASE WHEN p.design ? 'audited' THEN sqlsvm._audited(p) ELSE p END;

@@ -100,8 +100,8 @@ class Postgres(PgCatalog):
         self.look_in(path)
         self._pooled = self._ask("SELECT pg_catalog.pg_backend_pid()") != [(self._connection.info.backend_pid,)]
         if not self._pooled:
-            for setting in (pg_names.PIN, *_SESSION):
-                self._send(setting)
+            with self._driver_errors():  # one message, as each takes the time of a way to the server and back
+                self._connection.execute("; ".join((pg_names.PIN, *_SESSION)).encode()).close()
 
     @property
     def version(self) -> str:

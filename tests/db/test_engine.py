@@ -12,6 +12,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Column, Engine, Kind, Refusal, StatementError, Text, Values
+from sqlsvm.engine.postgres import Postgres
 from sqlsvm.errors import EngineError, QueryError
 from sqlsvm.query.read_query import read_query
 from tests.typed import asked, meant, query, run, typed
@@ -511,6 +512,16 @@ def test_the_session_says_who_it_is_and_compiles_long_statements_only(postgres: 
     rows = postgres.fetch(query(postgres, text))
     assert (rows["name"][0], rows["cost"][0]) == ("sqlsvm", "300000")
     assert postgres.version.startswith("PostgreSQL ")
+
+
+def test_a_session_is_set_up_in_few_messages(postgres_dsn: str, tmp_path: Path) -> None:
+    """To a server far away each takes long: one for the path, one for the process, one for all settings."""
+    with Postgres(postgres_dsn) as engine, (tmp_path / "sent").open("w+") as sent:
+        engine._connection.pgconn.trace(sent.fileno())
+        engine._set_up()
+        engine._connection.pgconn.untrace()
+        sent.seek(0)
+        assert sum("\tSync" in line or "\tQuery\t" in line for line in sent) == 3
 
 
 def test_the_text_of_a_value_is_the_same_in_each_session(postgres_dsn: str) -> None:

@@ -246,6 +246,19 @@ def test_a_damaged_start_is_refused(installed: Engine, dsn: str, field: str) -> 
         assert said["HINT"].startswith("Compile it again: sqlsvm compile --name 'damaged' ")
 
 
+def test_after_the_last_number_of_a_version(installed: Engine, dsn: str) -> None:
+    join = JOINS["star"](np.random.default_rng(3), rows=300)  # type: ignore[call-arg]
+    with join.created(installed):
+        compiled(installed, "last", join.query, training())
+        trained(installed, dsn, "last")
+        typed(installed, "UPDATE sqlsvm.models SET last_version = 2147483646 WHERE name = 'last'")
+        assert trained(installed, dsn, "last").version == 2147483647
+        said = complaint(dsn, "SELECT sqlsvm.train('last');")
+        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV003", 'the model "last" has had 2147483647 versions')
+        assert said["HINT"] == "Compile it again under another name."
+    typed(installed, "DELETE FROM sqlsvm.models WHERE name = 'last'")
+
+
 def test_a_damaged_model_is_no_start(installed: Engine, dsn: str) -> None:
     """The program has one. So a training replaces what cannot be read."""
     join = JOINS["star"](np.random.default_rng(3), rows=300)  # type: ignore[call-arg]
