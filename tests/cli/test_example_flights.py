@@ -156,6 +156,7 @@ def test_the_page_is_where_the_script_is() -> None:
     assert {path.name for path in Path(HERE).iterdir() if path.is_file()} == {
         "README.md",
         "delay.sql",
+        "flights.ipynb",
         "load.py",
         "query.sql",
         "tables.sql",

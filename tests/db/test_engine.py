@@ -162,7 +162,10 @@ KINDS: dict[Kind, list[str]] = {
     "numeric": ["SMALLINT", "INT", "BIGINT", "REAL", "DOUBLE PRECISION", "DECIMAL(10, 2)"],
     "boolean": ["BOOLEAN"],
     "categorical": ["TEXT", "VARCHAR(3)", "CHAR(2)", "UUID", "mood"],
-    "other": ["DATE", "TIMESTAMP", "INTERVAL", "DOUBLE PRECISION[]", "TEXT[]", "JSON"],
+    "date": ["DATE"],
+    "timestamp": ["TIMESTAMP"],
+    "interval": ["INTERVAL"],
+    "other": ["DOUBLE PRECISION[]", "TEXT[]", "JSON"],
 }
 KINDS_OF_POSTGRESQL: dict[Kind, list[str]] = {
     "categorical": ["NAME", '"char"'],
