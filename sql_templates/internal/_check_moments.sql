@@ -5,6 +5,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     c jsonb;
+    is_sum boolean;
 BEGIN
     IF unlabelled > 0 THEN
         RAISE EXCEPTION 'the label "%" is NULL in % rows of the join', p.label, unlabelled USING ERRCODE = 'SV004',
@@ -20,14 +21,20 @@ BEGIN
             DETAIL = format('No row of the join is %s.', CASE WHEN p.n_negative > 0 THEN 'positive' ELSE 'negative' END),
             HINT = 'sqlsvm inspect shows the classes before and after the join.';
     END IF;
-    FOR c IN SELECT i FROM jsonb_array_elements(p.design -> 'coordinates') AS i LOOP
+    FOR c, is_sum IN
+        SELECT i, EXISTS (SELECT FROM jsonb_array_elements(p.design -> 'coordinates') AS t
+            WHERE t ->> 'role' = 'term' AND t ->> 'feature' = i ->> 'feature')
+        FROM jsonb_array_elements(p.design -> 'coordinates') AS i
+    LOOP
         IF p.total[(c ->> 'place')::integer] IN ('NaN', 'Infinity', '-Infinity') THEN
             RAISE EXCEPTION 'feature "%" is NaN or infinite in some rows of the join', c ->> 'feature'
                 USING ERRCODE = 'SV004', HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
-        ELSIF p.nulls = 'error' AND c ->> 'role' = 'missing' AND p.total[(c ->> 'place')::integer] > 0 THEN
+        ELSIF (p.nulls = 'error' OR is_sum) AND c ->> 'role' = 'missing' AND p.total[(c ->> 'place')::integer] > 0 THEN
             RAISE EXCEPTION 'feature "%" is NULL in % rows of the join', c ->> 'feature',
                 p.total[(c ->> 'place')::integer] USING ERRCODE = 'SV004',
-                HINT = 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).';
+                HINT = CASE WHEN is_sum
+                    THEN 'Write COALESCE in that term, or compile it again with --nulls drop (leave the row out).'
+                    ELSE 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).' END;
         END IF;
     END LOOP;
 END

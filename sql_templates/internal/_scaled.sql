@@ -21,8 +21,9 @@ BEGIN
     LOOP
         value := c ->> 'place';
         terms := value || sqlsvm._ties(p.design, value);
-        absent := (SELECT (i ->> 'place')::integer FROM jsonb_array_elements(p.design -> 'coordinates') AS i
-            WHERE i ->> 'role' = 'missing' AND i ->> 'feature' = c ->> 'feature');
+        absent := CASE WHEN cardinality(terms) = 1 THEN (  -- in no row is a term missing
+            SELECT (i ->> 'place')::integer FROM jsonb_array_elements(p.design -> 'coordinates') AS i
+            WHERE i ->> 'role' = 'missing' AND i ->> 'feature' = c ->> 'feature') END;
         present := p.n - coalesce(p.total[absent], 0);
         mean := CASE WHEN c ->> 'role' = 'value' AND present > 0 THEN p.total[value] / present ELSE 0 END;
         spread := 1;
@@ -32,8 +33,7 @@ BEGIN
             spread := (p.squares[value] - present * mean * mean) / p.n;
             spread := CASE WHEN spread > 1e-12 * p.squares[value] / p.n THEN sqrt(spread) ELSE 1 END;
         END IF;
-        IF cardinality(terms) > 1 THEN  -- in no row is a term missing
-            absent := NULL;
+        IF cardinality(terms) > 1 THEN
             mean := (SELECT sum(p.total[t]) / p.n FROM unnest(terms) AS t);
             spread := 1;
             IF how = 'standard' THEN

@@ -169,10 +169,10 @@ class Design:
 
 def design(catalog: Catalog, target: Target, *, intercept: bool = True, any_nulls: bool = False) -> Design:
     """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number
-    but a sum is ready for NULLs that come later."""
+    but a sum is ready for NULLs that come later, and terms of sums are only for those in rows that do not join."""
     query = catalog.query
-    single = frozenset(f for f in query.features if f.name not in query.sums)
-    missing = single if any_nulls else _missing(catalog)
+    ready = frozenset(f for f in query.features if any_nulls and f.name not in query.sums)
+    missing = ready | _missing(catalog, [f for f in query.features if f not in ready])
     coordinates = tuple(_coordinates(target.label, query, missing, intercept))
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)
@@ -204,16 +204,15 @@ def as_categories(values: Values) -> tuple[object, ...]:
     return tuple(values.tolist())
 
 
-def _missing(catalog: Catalog) -> frozenset[Feature]:
-    """Features with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too. The columns of
+def _missing(catalog: Catalog, features: Sequence[Feature]) -> frozenset[Feature]:
+    """Those with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too. The columns of
     a map are NULL in the same rows, so one of them is looked at."""
-    query = catalog.query
-    names = {f.name for f in query.features}
-    made = [[name for name in each.formulas if name in names] for each in query.maps]
+    names = {f.name for f in features}
+    made = [[name for name in each.formulas if name in names] for each in catalog.query.maps]
     first = {name: columns[0] for columns in made for name in columns}
-    nulls = catalog.nulls_in_join([f for f in query.features if first.get(f.name, f.name) == f.name])
+    nulls = catalog.nulls_in_join([f for f in features if first.get(f.name, f.name) == f.name])
     known = {(f.relation, f.name): n for f, n in nulls.items()}
-    return frozenset(f for f in query.features if known[f.relation, first.get(f.name, f.name)])
+    return frozenset(f for f in features if known[f.relation, first.get(f.name, f.name)])
 
 
 def _coordinates(

@@ -1,5 +1,6 @@
 """Features that add up terms of several relations, such as p.x - 2 * a.x: one weight, as over the materialised join."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +28,7 @@ from tests.ground.schemas import random_world
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.ground.world import World, noted
-from tests.psql import psql
+from tests.psql import complaint, psql
 from tests.typed import typed
 
 
@@ -342,6 +343,23 @@ def test_rows_that_a_program_refuses(there: Engine, installed_dsn: str, change: 
     for statement in change.split("; "):
         typed(there, statement)
     assert message in psql(installed_dsn, "SELECT * FROM sqlsvm.train('sums')", {}).err
+
+
+@pytest.mark.parametrize("nulls", ["error", "mean"])
+def test_terms_that_are_null_in_rows_that_do_not_join(there: Engine, installed_dsn: str, nulls: svm.Nulls) -> None:
+    """Such rows do not count, also if each term has one. A row that joins later is refused."""
+    for table in ("f (y, m, k, z)", "a (n, k, x)"):
+        typed(there, f"INSERT INTO {table} VALUES ({'TRUE, 1, ' if table[0] == 'f' else '1000, '}-77777, NULL)")
+    query, asked_for = f"SELECT f.y, f.z + a.x AS s, f.m {FROM}", training(lam=1e-2, nulls=nulls)
+    typed(there, "UPDATE a SET k = -88888 WHERE k = -77777")
+    compiled(there, "sums", query, asked_for)
+    model = trained(there, installed_dsn, "sums")
+    assert_proven(there, model, truth(there, query, wish_of(asked_for)))
+    assert [w.missing for w in model.weights if w.feature == "s"] == [None]
+    typed(there, "UPDATE a SET x = NULL WHERE n = 3")
+    said = complaint(installed_dsn, "SELECT sqlsvm.train('sums');")
+    assert re.fullmatch('feature "s" is NULL in [0-9]+ rows of the join', said["MESSAGE"])
+    assert said["HINT"] == "Write COALESCE in that term, or compile it again with --nulls drop (leave the row out)."
 
 
 @pytest.mark.parametrize("function", ["row_count", "pseudo_gradient"])
