@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
+from math import nan
 from random import Random
 
 import numpy as np
@@ -15,6 +17,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import parse
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.opening import open_problem
+from sqlsvm.times import TIMES
 from tests.faults.grammar import SCHEMA, TABLES, damaged, query
 from tests.faults.profile import number, record
 from tests.ground.opened import build
@@ -25,7 +28,7 @@ from tests.typed import query as typed_query
 NUMBER = 5_000
 HARMLESS = re.compile(
     "SELECT |WITH |DESCRIBE |SHOW |SET |BEGIN|COMMIT|ROLLBACK|USE |"
-    "(CREATE TEMPORARY TABLE|DROP TABLE( IF EXISTS)?|ANALYZE) sqlsvm_"
+    "(CREATE TEMPORARY TABLE|DROP TABLE( IF EXISTS)?|ANALYZE) sqlsvm_|LOCK TABLE .* IN ACCESS SHARE MODE$"
 )
 
 
@@ -102,4 +105,8 @@ def compared(engine: Engine, text: str) -> str:
 
 
 def total(rows: Rows, name: str) -> float:
-    return float(np.nansum(rows[name].astype(float)))
+    """Of dates the days since 1970, as they are trained on."""
+    values = rows[name]
+    if any(isinstance(value, date) for value in values):
+        values = np.array([nan if value is None else TIMES["date"].read(value) for value in values])
+    return float(np.nansum(values.astype(float)))
