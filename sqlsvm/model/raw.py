@@ -12,14 +12,15 @@ from sqlsvm.solve.arrays import Array
 def theta_of(plan: Plan, model: Model) -> Array:
     """A category that the model does not know weighs 0. It has to know each number, and the rows need an intercept if
     it has one."""
+    known = {term.feature: "a number" if term.number else "text" for term in model.linear().terms}
     for feature, here in _kinds(plan).items():
-        there = {("a number" if term.number else "text") for term in model.linear().terms if term.feature == feature}
-        if there and here not in there:
-            said = f"the feature {feature} is {here}, and was {there.pop()} when the model {model.name} was trained"
+        there = known.get(feature)
+        if there is None and here == "a number":
+            hint = nearest(feature, [term.feature for term in model.terms])
+            raise OptionError(f"model {model.name} has no weight for the number {feature}", hint=hint)
+        if there not in (None, here):
+            said = f"the feature {feature} is {here}, and was {there} when the model {model.name} was trained"
             raise DataError(said, hint="train it again, or cast the column in a view to what it was")
-    if unknown := _unknown(plan, model.linear()):
-        hint = nearest(unknown[0], [term.feature for term in model.terms])
-        raise OptionError(f"model {model.name} has no weight for the number {unknown[0]}", hint=hint)
     if model.intercept and not any(c.role == "intercept" for c in plan.design.coordinates):
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
     return start_of(plan, model)
@@ -49,8 +50,3 @@ def start_of(plan: Plan, model: Model) -> Array:
 def _kinds(plan: Plan) -> dict[str, str]:
     numbers = {c.feature: "a number" for c in plan.design.coordinates if c.feature}
     return numbers | {d.feature: "text" for d in plan.design.dictionaries}
-
-
-def _unknown(plan: Plan, model: Model) -> list[str]:
-    numbers = {term.feature for term in model.terms if term.number}
-    return [c.feature for c in plan.design.coordinates if c.feature and c.feature not in numbers]
