@@ -19,7 +19,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM sqlsvm._unknown(model, version);
     END IF;
-    IF NOT (stored LIKE '{%}' OR stored ~ '^\s*\{.*\}\s*$') THEN
+    IF NOT (stored LIKE '{%}' OR stored ~ '^[[:space:]]*[{].*[}][[:space:]]*$') THEN
         RETURN sqlsvm._check_body(model, number, to_jsonb(stored));
     END IF;
     body := stored::jsonb;

@@ -5,7 +5,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
     SELECT CASE
         WHEN type = 'citext' THEN lower(said)
-        WHEN type IN ('numeric', 'float4', 'float8') AND said ~* '^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$'
+        WHEN type IN ('numeric', 'float4', 'float8') AND said ~* '^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[-+]?[0-9]{1,3})?$'
             THEN trim_scale(said::numeric)::text
         ELSE said
     END

@@ -16,7 +16,7 @@ BEGIN
         END IF;
     ELSIF jsonb_typeof(value) = 'boolean' THEN
         RETURN CASE said WHEN 'true' THEN '1' ELSE '0' END;
-    ELSIF said ~ '^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|^nan$|^[-+]?inf(inity)?$' THEN
+    ELSIF said ~ '^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[-+]?[0-9]+)?$|^nan$|^[-+]?inf(inity)?$' THEN
         RETURN said;
     END IF;
     RAISE EXCEPTION USING

@@ -329,6 +329,28 @@ def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, opt
     assert call(postgres_dsn, "objective", "w")[0]["objective"] == pytest.approx(model.objective, rel=1e-9)
 
 
+def test_settings_of_a_session_change_no_result(postgres: Engine, postgres_dsn: str) -> None:
+    """The text of a day, of a span, and of a backslash depends on them."""
+    install(postgres)
+    build(postgres, "CREATE TABLE d (y BOOLEAN, day DATE, span INTERVAL, path TEXT, x FLOAT8)")
+    fill = """INSERT INTO d SELECT i % 5 < 2, date '2024-03-01' + i % 40, make_interval(days => -(i % 3), mins => i),
+        'a' || chr(92) || 'n' || i % 4, sin(i) FROM generate_series(1, 400) AS i"""
+    typed(postgres, parse_one(fill, read="postgres"))
+    query = "SELECT y, day::text AS day, span::text AS span, path, x FROM d"
+    compiled(postgres, "days", query, training(lam=1e-2))
+    odd = "-c DateStyle=German,DMY -c IntervalStyle=sql_standard -c standard_conforming_strings=off"
+    beta = {"weights": {"path": {"a\\n1": 1.0}, "day": {"2024-03-05": 2.0}, "span": {"-1 days +00:01:00": 3.0}, "x": 1}}
+    found = []
+    for dsn in (postgres_dsn, f"{postgres_dsn} options='{odd}'"):
+        model = trained(postgres, dsn, "days")
+        asked_of = ("objective", "pseudo_gradient", "row_count", "generalized_row_count", "evaluate")
+        found.append([model.weights, model.objective, *(call(dsn, function, "days", beta) for function in asked_of)])
+        found[-1].append(
+            call(dsn, "decision_function", "days", {"day": "2024-03-05", "span": "x", "path": "a\\n1", "x": 1})
+        )
+    assert found[0] == found[1]
+
+
 def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     """New rows, new categories before the old ones, NULLs that were not there: a program trains on what it finds."""
     install(postgres)
