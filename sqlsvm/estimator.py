@@ -54,7 +54,7 @@ from sqlsvm.options import (
     Scale,
     Solver,
 )
-from sqlsvm.query.rewrites.holdout import PARTS, Part
+from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.components import Components
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved

@@ -209,6 +209,11 @@ def among(value: exp.Expression, query: exp.Query) -> exp.Expression:
     return exp.In(this=_side(value), query=exp.Subquery(this=query))
 
 
+def one_of(value: exp.Expression, these: Iterable[int]) -> exp.Expression:
+    """value IN (1, 2)"""
+    return exp.In(this=_side(value), expressions=[integer(each) for each in these])
+
+
 _LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
 """Nodes that bind no tighter than a comparison."""
 

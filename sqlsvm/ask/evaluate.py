@@ -23,7 +23,7 @@ from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Plan
-from sqlsvm.query.rewrites.holdout import PARTS, Part
+from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array

@@ -12,7 +12,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.holdout import PARTS, Holdout, Part, marked
+from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled

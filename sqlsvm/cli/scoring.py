@@ -54,7 +54,7 @@ def evaluate(wanted: Which, offload: bool | None, as_json: bool) -> None:
 
     from sqlsvm.ask.measure import measure, measure_held_out
     from sqlsvm.ask.rows import on_all, on_parts
-    from sqlsvm.query.rewrites.holdout import Holdout
+    from sqlsvm.query.rewrites.split import Holdout
     from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 
     with wanted.model_and_rows() as (model, engine):

@@ -15,7 +15,7 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
-from sqlsvm.query.rewrites.holdout import Holdout
+from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.run.opening import unmapped
 from sqlsvm.run.problem import Problem
 

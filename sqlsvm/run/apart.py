@@ -1,7 +1,7 @@
-"""One pass over all rows that is a pass of each training that leaves out a part of them: sums are kept apart by part,
-and those of all parts but one, added up, are the cut of the training without that part."""
+"""One pass over all rows that is a pass of each training on some parts of them: sums are kept apart by part, and those
+of the parts that train, added up, are the cut of that training."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -49,13 +49,8 @@ def again(problem: Problem, loss: Loss, state: State, points: Sequence[Array]) -
     return found
 
 
-def without(problem: Problem, loss: Loss, made: Sequence[Made], part: int) -> State:
-    """What they are for the training on this problem, which leaves out a part."""
-    oracle = JoinOracle(problem, loss)
-
-    def others(parts: Array) -> Array:
-        found: Array = parts != part
-        return found
-
-    cuts = [oracle.cut(of_parts(m.answers, others), m.point, None, m.width) for m in made]
+def of_these(problem: Problem, loss: Loss, made: Sequence[Made], parts: Iterable[int]) -> State:
+    """What they are for the training on this problem, which has these parts."""
+    oracle, parts = JoinOracle(problem, loss), list(parts)
+    cuts = [oracle.cut(of_parts(m.answers, parts), m.point, None, m.width) for m in made]
     return State.of([m.point for m in made], cuts, [m.seconds for m in made], [m.strength for m in made])

@@ -15,7 +15,7 @@ from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.holdout import Holdout, marked
+from sqlsvm.query.rewrites.split import Holdout, marked
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought

@@ -11,8 +11,8 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.rewrites.holdout import Holdout, Part, part_of
 from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.query.rewrites.split import Holdout, Part, part_of
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.derived import derived
 from sqlsvm.run.measuring import read_moments

@@ -7,7 +7,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.groups import grouped
-from sqlsvm.query.rewrites.holdout import Holdout
+from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.run.components import axes_of
 from sqlsvm.run.examples import examples_of
 

@@ -16,8 +16,8 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
-from sqlsvm.query.rewrites.holdout import Holdout, marked
 from sqlsvm.query.rewrites.maps import mapped, readable
+from sqlsvm.query.rewrites.split import Holdout, marked
 from sqlsvm.reading import made
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace

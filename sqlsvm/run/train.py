@@ -22,7 +22,7 @@ from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.rewrites.holdout import Holdout
+from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import NOTE, Clock
 from sqlsvm.run.forecast import Forecast, usual_rate
@@ -333,8 +333,9 @@ def in_folds(
 ) -> tuple[Counter[str], list[DataError]]:
     """The same trainings without each fold, from what they found on all rows. Returns in how many folds the training of
     each name has not converged, and why folds were left out."""
-    from sqlsvm.run.apart import Made, without
-    from sqlsvm.run.folding import Folds, folded
+    from sqlsvm.query.rewrites.split import Folds
+    from sqlsvm.run.apart import Made, of_these
+    from sqlsvm.run.folding import folded
 
     training = next(iter(trainings.values()))
     folds = Folds(training.folds or 0, training.effort.seed, training.split_by)
@@ -353,7 +354,7 @@ def in_folds(
             here = solving.on(rest)
             for loss, made in begun.items():
                 if made:
-                    here.know(loss, without(rest, loss, made, fold))
+                    here.know(loss, of_these(rest, loss, made, rows.rounds[fold].trains))
             for name, training in in_order(trainings).items():
                 loss = training.problem.named_loss
                 penalties = [training.penalising.of(each) for each in here.of(loss)]
@@ -364,8 +365,8 @@ def in_folds(
         with rows.within(fold) as part:
             on_fold(part, weights)
 
-    for fold in range(folds.number):
-        steps.info("training without fold %s of %s", fold + 1, folds.number)
+    for fold in range(len(rows.rounds)):
+        steps.info("training without fold %s of %s", fold + 1, len(rows.rounds))
         try:
             one(fold)
         except DataError as error:  # the models are proven, and the other folds measure them

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.statement import statement as numbered
-from sqlsvm.engine.base import Engine, Rows, Texts, Values
+from sqlsvm.engine.base import Engine, Rows, Texts
 from sqlsvm.errors import DataError, EngineError
 from sqlsvm.plan.plan import PART
 from sqlsvm.query.facts import Facts
@@ -23,11 +23,11 @@ Answers = Mapping[str, Rows]
 """Of the statements that keep no table, by name."""
 
 
-def of_parts(answers: Answers, wanted: Callable[[Values], Values]) -> Answers:
-    """Those of the parts that are wanted, where the rows say which part they are of."""
+def of_parts(answers: Answers, parts: Iterable[int]) -> Answers:
+    """Those of these parts, where the rows say which part they are of."""
 
     def kept(rows: Rows) -> Rows:
-        these = wanted(rows[PART].astype(float))
+        these = np.isin(rows[PART].astype(float), list(parts))
         return {name: values[these] for name, values in rows.items()}
 
     return {name: kept(rows) if PART in rows else rows for name, rows in answers.items()}

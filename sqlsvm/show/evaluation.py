@@ -10,7 +10,7 @@ from rich.text import Text
 from sqlsvm.model.confusion import Confusion, f1, precision, recall
 from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
-from sqlsvm.query.rewrites.holdout import Part
+from sqlsvm.query.rewrites.split import Part
 from sqlsvm.terminal import amount, printable, weight
 
 RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc", "brier", "log_loss")

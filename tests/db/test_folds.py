@@ -21,9 +21,10 @@ from sqlsvm.model.model import Model, Validated
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run import lookup
-from sqlsvm.run.apart import without as left_out
-from sqlsvm.run.folding import Folded, Folds, _fold, folded
+from sqlsvm.run.apart import of_these
+from sqlsvm.run.folding import Folded, folded
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
@@ -59,7 +60,7 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
 
 def fold_of(engine: Engine, join: Join, folds: Folds) -> exp.Expression:
     query = labelled(engine, join.query, ProblemOptions("y", categorical=join.categorical))
-    return _fold(query, Facts(engine), query.label_relation, folds)
+    return folds.split(query, Facts(engine)).part
 
 
 def rows_of(engine: Engine, join: Join, folds: Folds, *more: str) -> Rows:
@@ -159,7 +160,7 @@ def check_cut(rows: Folded, rest: Problem, fold: int, beta: Values) -> None:
         counted = JoinOracle(rest).pass_(beta, None, width)
         made = rows.begin(rest.plan.loss, State.of([beta], [counted], [0.0], [1.0]), [beta])
         if rest.plan.centre is None:
-            ((_, found, _, strength),) = left_out(rest, rest.plan.loss, made, fold).passes()
+            ((_, found, _, strength),) = of_these(rest, rest.plan.loss, made, rows.rounds[fold].trains).passes()
             assert found.slope == pytest.approx(counted.slope, rel=1e-10, abs=1e-12)
             assert (found.offset, found.value_low) == pytest.approx((counted.offset, counted.value_low), rel=1e-10)
             assert (found.width, strength) == (width, 1.0)

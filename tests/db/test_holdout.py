@@ -18,7 +18,7 @@ from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.holdout import PARTS, Holdout, Part, marked
+from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
 from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled

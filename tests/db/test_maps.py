@@ -35,8 +35,8 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites.holdout import PARTS, Holdout, part_of
 from sqlsvm.query.rewrites.maps import mapped
+from sqlsvm.query.rewrites.split import PARTS, Holdout, part_of
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
 from sqlsvm.report.effects import effect, effect_charts

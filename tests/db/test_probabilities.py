@@ -26,7 +26,7 @@ from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.options import ProbabilityMethod
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.holdout import Holdout, marked
+from sqlsvm.query.rewrites.split import Holdout, marked
 from sqlsvm.report import gather_from
 from sqlsvm.report.plots import charts
 from sqlsvm.run.opening import labelled

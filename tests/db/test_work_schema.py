@@ -15,7 +15,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.query.rewrites.holdout import Holdout
+from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled, open_problem

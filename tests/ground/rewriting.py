@@ -20,9 +20,9 @@ from sqlsvm.query.read_query import taken_apart
 from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites import RULES
 from sqlsvm.query.rewrites.groups import by_column, grouped
-from sqlsvm.query.rewrites.holdout import PARTS, Holdout, marked, part_of
 from sqlsvm.query.rewrites.maps import mapped
 from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.query.rewrites.split import PARTS, Holdout, marked, part_of
 from sqlsvm.query.rows import Outputs
 from sqlsvm.run.opening import open_problem
 from tests.ground.schemas import Wishes, random_world

@@ -16,7 +16,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Kind, StatementError, Text, Values
 from sqlsvm.errors import EngineError, OptionError, QueryError
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites.holdout import _number_written
+from sqlsvm.query.rewrites.split import _number_written
 from tests.typed import query
 
 VALUES = """

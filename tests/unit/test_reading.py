@@ -25,7 +25,7 @@ from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.support import Support, SupportTable
 from sqlsvm.model.weights import Weight
-from sqlsvm.query.rewrites.holdout import Holdout
+from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html

@@ -13,7 +13,7 @@ from sqlsvm.query import FeatureQuery, Relation, Term
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import Made
 from sqlsvm.query.render import render
-from sqlsvm.query.rewrites import RULES, audit, groups, holdout, maps, nulls
+from sqlsvm.query.rewrites import RULES, audit, groups, maps, nulls, split
 from tests.unit.queries import NoKeys, taken_apart
 
 FOLDER = Path(__file__).parent / "rewrites"
@@ -71,7 +71,7 @@ def by(query: FeatureQuery, facts: Facts) -> FeatureQuery:
 
 
 def part(query: FeatureQuery, facts: Facts) -> FeatureQuery:
-    return holdout.part_of("train")(holdout.marked(holdout.Holdout(0.25))(query, facts), facts)
+    return split.part_of("train")(split.marked(split.Holdout(0.25))(query, facts), facts)
 
 
 ASKED: dict[str, Rule] = {

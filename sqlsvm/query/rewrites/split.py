@@ -1,0 +1,244 @@
+"""Which part of the data a row of the label's relation is in, and which parts train and which measure.
+
+Rows of the join are never parted: in a many-to-many join they repeat. A `Holdout` is one condition, which a stored
+model keeps. `Folds` number the parts, and each of their rounds trains on some and measures on others.
+
+At random, a row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. Only the columns
+count that the query uses: rows that are equal there are in the same part, and a column that is added later changes
+nothing. `--split-by` names one column instead, which need not be in the query, so that all rows with the same value
+stay together. Numbers and times have the same text for any type, engine and session, except non-integers beyond 1e15.
+Other values are cast to text by the database. Folds are not asked for again, so they take the hash of the engine: the
+MD5 takes as long as several passes.
+
+In time, parts follow each other: each round trains on what lies before a start, less a gap, and measures what begins
+there. So the parts of one round are among those of the next, and sums that are kept by part serve all rounds.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column, Values
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.query.facts import Facts, Rule
+from sqlsvm.query.ir import FeatureQuery
+from sqlsvm.query.names import meant
+from sqlsvm.solve.arrays import Array, Indices, Mask
+
+Part = Literal["train", "holdout"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+DIGITS = 13
+"""The hexadecimal digits of the MD5 that are compared: as many as a double has."""
+WHOLE = 1e16
+"""Smaller whole numbers are written without a point or an exponent."""
+
+
+# -- rows held out -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Holdout:
+    fraction: float
+    seed: int = 0
+    by: str | None = None
+    """The column of the label's relation that decides."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
+        """From the options of a training, or those stored with a model."""
+        fraction = options.get("holdout")
+        return cls(float(fraction), int(options["effort"]["seed"]), options.get("split_by")) if fraction else None
+
+
+def marked(holdout: Holdout | None) -> Rule:
+    """With the condition by which rows of the label's relation are held out."""
+
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        if holdout is None:
+            return query
+        alias = query.label_relation
+        end = exp.Literal.string(threshold(holdout.fraction))
+        without_maps = (c for c in deciding(query, holdout.by, facts) if not c.name.startswith(sql.WORKING))
+        return replace(query, held_out=exp.LT(this=digest(without_maps, alias, holdout.seed), expression=end))
+
+    return rule
+
+
+def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column, ...]:
+    """The columns of the label's relation that say in which part a row is: all that the query uses, or the one that
+    `--split-by` names."""
+    alias = query.label_relation
+    if by is None:
+        return query.used_columns(alias)
+    columns = {c.name: c for c in query.relation(alias).columns}
+    own = meant(by, columns, facts.engine.fold)
+    if own is None:
+        hint = nearest(by, columns)
+        raise OptionError(f"--split-by: {alias}, which has the label, has no column {by}", hint=hint)
+    return (columns[own],)
+
+
+def part_of(part: Part) -> Rule:
+    """A marked query with one more conjunct in its WHERE."""
+
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        assert query.held_out is not None
+        held = query.held_out.copy()
+        return query.where(query.label_relation, held if part == "holdout" else exp.not_(exp.paren(held)))
+
+    return rule
+
+
+Parts = frozenset[int]
+
+# -- folds -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Round:
+    """The parts that train, and those that measure."""
+
+    trains: Parts
+    measures: Parts
+
+    def masks(self, parts: Indices) -> tuple[Mask, Mask]:
+        trains, measures = (np.isin(parts, list(these)) for these in (self.trains, self.measures))
+        return trains, measures
+
+
+@dataclass(frozen=True)
+class Split:
+    """The part of each row, as a number, and what the parts are for."""
+
+    part: exp.Expression
+    rounds: tuple[Round, ...]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Each row is in one of several parts, and each part is left out of a training once."""
+
+    number: int
+    seed: int = 0
+    by: str | None = None
+    """The column of the label's relation that decides."""
+    gap: float = 0.0
+    """Of folds in time, in the unit of `times`: so much is left out before what is measured."""
+
+    def split(self, query: FeatureQuery, facts: Facts) -> Split:
+        return Split(self._hashed(query, facts), self._rounds)
+
+    def of_rows(
+        self, rows: Values, entities: Values | None = None, times: Array | None = None
+    ) -> list[tuple[Mask, Mask]]:
+        """Of rows in memory: which train, and which measure, in each round. `rows` says which row of the label's
+        relation each is of. Those with the same entity stay together; with times the rounds go forward."""
+        if times is not None:
+            _, first = np.unique(rows, return_index=True)
+            forward = Forward.of(times[first], self.number, self.gap)
+            return [each.masks(forward.parts(times)) for each in forward.rounds]
+        different, place = np.unique(rows if entities is None else entities, return_inverse=True)
+        parts = np.random.default_rng(self.seed).permutation(len(different)) % self.number
+        return [each.masks(parts[place]) for each in self._rounds]
+
+    @property
+    def _rounds(self) -> tuple[Round, ...]:
+        every = frozenset(range(self.number))
+        return tuple(Round(every - {part}, frozenset({part})) for part in range(self.number))
+
+    def _hashed(self, query: FeatureQuery, facts: Facts) -> exp.Expression:
+        """ABS(hash(seed, values) % number)"""
+        alias = query.label_relation
+
+        def hashable(column: Column) -> exp.Expression:
+            own = sql.named(column.name, alias)
+            return sql.double(own) if column.kind == "numeric" else sql.text(own)
+
+        found = facts.engine.hashed([sql.integer(self.seed), *map(hashable, deciding(query, self.by, facts))])
+        return exp.cast(exp.Abs(this=exp.Mod(this=found, expression=sql.integer(self.number))), exp.DType.INT)
+
+
+@dataclass(frozen=True)
+class Forward:
+    """Parts that follow each other in time. What begins at a start is measured by a training on what lies before it,
+    less the gap."""
+
+    starts: tuple[float, ...]
+    gap: float = 0.0
+
+    @classmethod
+    def of(cls, times: Array, number: int, gap: float = 0.0) -> "Forward":
+        """So many rounds, if there are enough different times: as many rows are measured in each, and before them."""
+        known = np.sort(times[~np.isnan(times)])
+        ranks = np.ceil(np.arange(1, number + 1) * len(known) / (number + 1)).astype(int)
+        return cls.after(known[0], known[np.minimum(ranks, len(known) - 1)], gap) if len(known) else cls((), gap)
+
+    @classmethod
+    def after(cls, first: float, starts: Iterable[float], gap: float = 0.0) -> "Forward":
+        """Of these starts, those that leave something to train on after `first`."""
+        return cls(tuple(sorted({float(start) for start in starts if start - gap > first})), gap)
+
+    @cached_property
+    def ends(self) -> tuple[float, ...]:
+        """Of all parts but the last."""
+        return tuple(sorted({*self.starts, *(start - self.gap for start in self.starts)}))
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        begins = [*(self.ends.index(start) + 1 for start in self.starts), len(self.ends) + 1]
+        before = (self.ends.index(start - self.gap) + 1 for start in self.starts)
+        measured = (frozenset(range(*each)) for each in pairwise(begins))
+        return tuple(Round(frozenset(range(n)), parts) for n, parts in zip(before, measured, strict=True))
+
+    def parts(self, times: Array) -> Indices:
+        """A row without a time is in none."""
+        return np.where(np.isnan(times), -1, np.searchsorted(self.ends, times, side="right"))
+
+    def part(self, time: exp.Expression) -> exp.Expression:
+        """CASE WHEN time < end THEN 0 ... WHEN time >= end THEN n END"""
+        found = exp.Case()
+        for n, end in enumerate(self.ends):
+            found = found.when(exp.LT(this=time.copy(), expression=sql.number(end)), sql.integer(n))
+        last = exp.GTE(this=time.copy(), expression=sql.number(self.ends[-1]))
+        return found.when(last, sql.integer(len(self.ends)))
+
+
+# -- the hash of a row -------------------------------------------------------------------------------------------------
+
+
+def digest(columns: Iterable[Column], alias: str, seed: int) -> exp.Expression:
+    """MD5(seed || '|' || value || ...) COLLATE "C": hexadecimal digits compare as the numbers do."""
+    text: exp.Expression = exp.Literal.string(str(seed))
+    for column in columns:
+        value = sql.coalesce(_written(column, alias), exp.Literal.string(""))
+        text = exp.DPipe(this=exp.DPipe(this=text, expression=exp.Literal.string("|")), expression=value)
+    return exp.Collate(this=exp.MD5(this=text), expression=exp.to_identifier("C", quoted=True))
+
+
+def threshold(share: float) -> str:
+    """So large a share of all digests comes before it."""
+    return f"{int(share * 16**DIGITS):0{DIGITS}x}"
+
+
+def _written(column: Column, alias: str) -> exp.Expression:
+    own = sql.named(column.name, alias)
+    if column.kind == "numeric":
+        return _number_written(sql.double(own))
+    type = column.type.lower()
+    if type == "date" or (type.startswith("timestamp") and not type.endswith("]")):
+        return _number_written(sql.double(exp.Extract(this=exp.var("EPOCH"), expression=own)))
+    return sql.text(own)
+
+
+def _number_written(value: exp.Expression) -> exp.Expression:
+    """The same text for 3, 3.0 and 3.00: engines agree on that of integers, and of most other numbers."""
+    is_small = exp.LT(this=exp.Abs(this=value.copy()), expression=sql.number(WHOLE))
+    whole = sql.every([is_small, sql.equal(value, exp.Floor(this=value.copy()))])
+    return sql.case(whole, sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.digits(value.copy()))
