@@ -97,7 +97,7 @@ def drawn_nodes(plan: Plan, *, apart: bool = False) -> list[tuple[int, Edge | No
     """The nodes from the root downwards, each with the edge to its parent. If neither a feature nor the label is at a
     node or below it, it does not matter which of its rows is drawn, so it is left out."""
     down = plan.tree.down(root_of(plan, apart=apart))
-    needed = {n for n in range(len(plan.tree.nodes)) if n == plan.label_node or plan.featured(n)}
+    needed = {n for n in range(len(plan.tree.nodes)) if n == plan.label_node or plan.featured(n) or plan.marks(n)}
     return [(n, p) for n, p in down if p is None or not needed.isdisjoint(plan.tree.beyond(n, p))]
 
 
@@ -109,7 +109,7 @@ def columns_of(plan: Plan, node: int) -> list[str]:
 
 
 def values_of(plan: Plan, node: int) -> list[str]:
-    return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node)]
+    return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node), *plan.marks(node)]
 
 
 def root_columns(plan: Plan, root: int) -> list[str]:
@@ -143,7 +143,7 @@ def with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp.
     for node, name in names.items():
         if node == plan.label_node:
             found = sql.also(found, [(sql.column(CODE, name), CODE)])
-        found = sql.also(found, sql.columns(number_columns(plan, node), name))
+        found = sql.also(found, sql.columns([*number_columns(plan, node), *plan.marks(node)], name))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)
             found = sql.also(found, [(n, number_column(d))])

@@ -46,6 +46,8 @@ def outputs(plan: Plan, node: int) -> list[Output]:
         if plan.split:
             whose = plan.tree.query.label_relation
             made.append(Output(whose, sql.named(plan.split, whose), PART))
+    query = plan.tree.query
+    made += [Output(query.label_relation, query.marks[name], name) for name in plan.marks(node)]
     return made + _factors(plan, node)
 
 

@@ -89,6 +89,9 @@ class Plan:
     split: str | None = None
     """A column of the label's relation. Sums are kept apart by its values, with one bag; moments always."""
 
+    marked: bool = False
+    """Do the rows of a sample tell the marks of their row of the label's relation?"""
+
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
 
@@ -104,6 +107,22 @@ class Plan:
     def parts(self) -> tuple[str, ...]:
         """The column by which sums are kept apart, if there is one."""
         return (PART,) if self.split else ()
+
+    @property
+    def telling(self) -> "Plan":
+        """The same with marks, if its query has any. The rows that have them are read in place."""
+        if not self.tree.query.marks:
+            return self
+        own = frozenset({self.marked_node})
+        return replace(self, copied=self.copied - own, merged=self.merged - own, marked=True)
+
+    @property
+    def marked_node(self) -> int:
+        return self.tree.node_of(self.tree.query.label_relation)
+
+    def marks(self, node: int) -> tuple[str, ...]:
+        """The columns of a node that are marks."""
+        return tuple(self.tree.query.marks) if self.marked and node == self.marked_node else ()
 
     @property
     def by_moments(self) -> bool:

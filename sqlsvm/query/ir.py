@@ -16,6 +16,10 @@ Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
 
 
+MARKS = ROW, ENTITY = "sqlsvm_row", "sqlsvm_entity"
+"""The names of `FeatureQuery.marks`: which row of the label's relation it is, and of which entity."""
+
+
 class Computed(NamedTuple):
     """A column that a sub-query computes."""
 
@@ -205,6 +209,8 @@ class FeatureQuery:
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""
+    marks: Mapping[str, exp.Expression] = field(default_factory=dict)
+    """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
     spanning: tuple[Spanning, ...] = ()
     """Conditions of WHERE that await their relation (query/meeting.py)."""
     relied: tuple[Key, ...] = ()

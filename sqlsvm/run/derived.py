@@ -24,7 +24,11 @@ def derived(
 ) -> FeatureQuery:
     """The same query over the rows that meet the conditions of a relation. They have the columns that the query uses,
     and some more."""
-    relation, used = query.relation(alias), query.used_columns(alias)
+    relation, used, marks = query.relation(alias), query.used_columns(alias), {}
+    if alias == query.label_relation:
+        marks = {Column(name, "double", "numeric"): value for name, value in query.marks.items()}
+        query = replace(query, marks={name: sql.named(name, alias) for name in query.marks})
+    more = {**more, **marks}
     values = [*(sql.named(c.name, alias) for c in used), *(exp.alias_(value, c.name) for c, value in more.items())]
     rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
     work.run([Statement(f"rows of {alias} {said}", rows, table)])

@@ -1,5 +1,6 @@
 """Rows of the join in memory, scaled: drawn, or read whole."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from sqlsvm.compile.joined import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.plan.target import CODE, Target
+from sqlsvm.query.ir import MARKS
 from sqlsvm.solve.arrays import Array, Indices, Singles
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.rows import SampleRows
@@ -32,6 +34,8 @@ class Drawn:
     """What was found on them, by the code of the class that is +1."""
     clusters: Array | None = None
     """The number of the row of the label's relation that each is of, if that was asked for."""
+    marks: Rows = field(default_factory=dict)
+    """What each tells of that row (rewrites/marks.py), if the plan says so."""
 
     def as_sample(self, target: Target, origin: float | None) -> Sample:
         """With their signs and origins; `origin` is the one that classes have."""
@@ -46,7 +50,18 @@ Samples = dict[tuple[int, int], Drawn]
 def read_rows(scaling: Scaling, rows: Rows, weights: Array) -> Drawn:
     """Rows of the join that were read already, each with its weight."""
     numbers, ones, codes = Reader(scaling).read_once(rows, np.float64)
-    return Drawn(SampleRows(numbers, ones, scaling.dimension), codes, weights)
+    return Drawn(SampleRows(numbers, ones, scaling.dimension), codes, weights, marks=marks_in(rows))
+
+
+def marks_in(rows: Rows, times: Indices | int = 1) -> Rows:
+    return {name: rows[name].astype(float).repeat(times) for name in MARKS if name in rows}
+
+
+def together(parts: Sequence[Drawn]) -> Drawn:
+    each = ((part.rows.numbers, part.rows.ones, part.codes, part.weights) for part in parts)
+    numbers, ones, codes, weights = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
+    marks = {name: np.concatenate([part.marks[name] for part in parts]) for name in parts[0].marks}
+    return Drawn(SampleRows(numbers, ones, parts[0].rows.width), codes, weights, marks=marks)
 
 
 class Reader:

@@ -17,7 +17,7 @@ from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
-from sqlsvm.run.drawn import Drawn, Reader, read_rows
+from sqlsvm.run.drawn import Drawn, Reader, marks_in, read_rows, together
 from sqlsvm.run.picking import can_pick, pick
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
@@ -45,7 +45,7 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     reader = Reader(problem.scaling)
     if not apart and _is_little(problem, size):
         with work.clock.during("sampling"):
-            return _as_drawn(problem, *reader.read_once(_picked(problem, size, seed), np.float32))
+            return _once(reader, _picked(problem, size, seed))
     table = thinnable(plan) if size >= MANY else None
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
@@ -56,17 +56,24 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
         if direct:
-            read = [reader.read(block) for block in work.blocks(answers[0], places)]
-            numbers, ones, labels = (np.concatenate(parts) for parts in zip(*read, strict=True))
-        else:
-            rows = _by_points([work.read(answer, places) for answer in answers])
-            numbers, ones, labels = reader.read_once(rows, np.float32)
-    drawn = _as_drawn(problem, numbers, ones, labels)
+            return together([_drawn_times(reader, block) for block in work.blocks(answers[0], places)])
+        rows = _by_points([work.read(answer, places) for answer in answers])
+        drawn = _once(reader, rows)
     return replace(drawn, clusters=_clusters(rows)) if apart else drawn
 
 
-def _as_drawn(problem: Problem, numbers: Singles, ones: Indices, labels: Array) -> Drawn:
-    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
+def _drawn_times(reader: Reader, rows: Rows) -> Drawn:
+    """Each row as often as it was drawn."""
+    return _as_drawn(reader, *reader.read(rows), marks_in(rows, rows[TIMES].astype(int)))
+
+
+def _once(reader: Reader, rows: Rows) -> Drawn:
+    return _as_drawn(reader, *reader.read_once(rows, np.float32), marks_in(rows))
+
+
+def _as_drawn(reader: Reader, numbers: Singles, ones: Indices, labels: Array, marks: Rows) -> Drawn:
+    rows = SampleRows(numbers, ones, reader.scaling.dimension)
+    return Drawn(rows, labels, np.ones(len(labels)), marks=marks)
 
 
 def _is_little(problem: Problem, size: int) -> bool:

@@ -133,7 +133,8 @@ class Folds:
     """Of folds in time, in the unit of `times`: so much is left out before what is measured."""
 
     def split(self, query: FeatureQuery, facts: Facts) -> Split:
-        return Split(self._hashed(query, facts), self._rounds)
+        found = row_hash(query, facts, deciding(query, self.by, facts), self.seed, self.number)
+        return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self._rounds)
 
     def of_rows(
         self, rows: Values, entities: Values | None = None, times: Array | None = None
@@ -152,17 +153,6 @@ class Folds:
     def _rounds(self) -> tuple[Round, ...]:
         every = frozenset(range(self.number))
         return tuple(Round(every - {part}, frozenset({part})) for part in range(self.number))
-
-    def _hashed(self, query: FeatureQuery, facts: Facts) -> exp.Expression:
-        """ABS(hash(seed, values) % number)"""
-        alias = query.label_relation
-
-        def hashable(column: Column) -> exp.Expression:
-            own = sql.named(column.name, alias)
-            return sql.double(own) if column.kind == "numeric" else sql.text(own)
-
-        found = facts.engine.hashed([sql.integer(self.seed), *map(hashable, deciding(query, self.by, facts))])
-        return exp.cast(exp.Abs(this=exp.Mod(this=found, expression=sql.integer(self.number))), exp.DType.INT)
 
 
 @dataclass(frozen=True)
@@ -211,6 +201,18 @@ class Forward:
 
 
 # -- the hash of a row -------------------------------------------------------------------------------------------------
+
+
+def row_hash(query: FeatureQuery, facts: Facts, columns: Iterable[Column], seed: int, number: int) -> exp.Expression:
+    """hash(seed, values) % number, as the engine hashes"""
+    alias = query.label_relation
+
+    def hashable(column: Column) -> exp.Expression:
+        own = sql.named(column.name, alias)
+        return sql.double(own) if column.kind == "numeric" else sql.text(own)
+
+    found = facts.engine.hashed([sql.integer(seed), *map(hashable, columns)])
+    return exp.Mod(this=found, expression=sql.integer(number))
 
 
 def digest(columns: Iterable[Column], alias: str, seed: int) -> exp.Expression:

@@ -203,6 +203,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         weight=features[query.weight] if query.weight else None,
         audited=tuple(features[f] for f in query.audited),
         held_out=of[query.label_relation].value(HELD) if query.label and query.held_out else None,
+        marks={name: of[query.label_relation].value(name) for name in query.marks},
         maps=query.maps,
         tells_of=query.label_relation if query.label else None,
     )

@@ -105,8 +105,10 @@ class _Exporter:
     def export(self, relation: Relation) -> Export:
         alias, optional = relation.alias, self.query.is_optional(relation.alias)
         columns = [*self._outputs(alias), *self._keys(alias), *self._match_keys(alias)]
-        if self.query.held_out and self.query.label_relation == alias:
-            columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
+        if self.query.label and self.query.label_relation == alias:
+            if self.query.held_out:
+                columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
+            columns += [Carried(name, value, exp.DType.DOUBLE) for name, value in self.query.marks.items()]
         if optional or not columns:
             keep = sql.every(f.copy() for f in relation.late_filters)
             columns.append(Carried(KEEP, sql.case(keep, exp.true(), exp.false()), exp.DType.BOOLEAN))
