@@ -251,14 +251,15 @@ def where(query: exp.Select, *conditions: exp.Expression) -> exp.Select:
     return _again(query).where(*conditions, copy=False) if conditions else query
 
 
-def table(name: str, alias: str) -> exp.Expr:
-    """One of our tables as an item of FROM."""
-    return exp.alias_(exp.to_table(name), alias, table=True)
+def table(name: str, alias: str | None = None) -> exp.Table:
+    """One of our tables. exp.to_table would parse the name."""
+    own = exp.TableAlias(this=exp.to_identifier(alias)) if alias else None
+    return exp.Table(this=exp.to_identifier(name), alias=own)
 
 
 def users_table(name: str, alias: str) -> exp.Expression:
     """A table that stands for a relation of the user, under the relation's alias."""
-    found = exp.to_table(name)
+    found = table(name)
     found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     return found
 
@@ -443,15 +444,15 @@ def grouping_sets(query: exp.Select, *sets: Sequence[exp.Expression]) -> exp.Sel
 def temporary(name: str, query: exp.Query) -> exp.Create:
     """CREATE TEMPORARY TABLE name AS query."""
     temporary_ = exp.Properties(expressions=[exp.TemporaryProperty()])
-    return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query, properties=temporary_)
+    return exp.Create(this=table(name), kind="TABLE", expression=query, properties=temporary_)
 
 
 def analyse(name: str) -> exp.Analyze:
-    return exp.Analyze(tables=[exp.to_table(name)])
+    return exp.Analyze(tables=[table(name)])
 
 
 def drop(name: str) -> exp.Drop:
-    return exp.Drop(tables=[exp.to_table(name)], kind="TABLE", exists=True)
+    return exp.Drop(tables=[table(name)], kind="TABLE", exists=True)
 
 
 def suffixed(node: exp.Expr, suffix: str) -> exp.Expr:

@@ -50,7 +50,7 @@ def heavy_keys(
 
 def _of_edge(work: Workspace, tree: JoinTree, edge: Edge, join_rows: float, most: int, approximate: bool) -> HeavyKeys:
     by_sketch = approximate and len(edge.on) == 1
-    rows = exp.to_table(total_table(edge.left))
+    rows = sql.table(total_table(edge.left))
     names = [key(v) for v in edge.on]
     columns, size = sql.columns(names), sql.total(sql.column("total"))
     found = sql.select([*columns, (size, "rows")], rows)

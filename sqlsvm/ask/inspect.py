@@ -193,7 +193,7 @@ def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
 
 def _node_keys(node: int, edge: Edge) -> exp.Select:
     keys = [(sql.column(key(v)), f"k{i}") for i, v in enumerate(edge.on)]
-    return sql.select([*keys, (sql.column("w"), "w")], exp.to_table(node_table(node)))
+    return sql.select([*keys, (sql.column("w"), "w")], sql.table(node_table(node)))
 
 
 def _marked(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> Edge:
@@ -207,7 +207,7 @@ def _marked(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> Edge:
 
 
 def _join_rows(work: Workspace, tree: JoinTree, target: Target | None) -> tuple[float, LabelFacts | None]:
-    root = exp.to_table(total_table(tree.root))
+    root = sql.table(total_table(tree.root))
     total = sql.column("total")
     if target is None:
         return float(work.engine.fetch(sql.select([(sql.sum_or_zero(total), "n")], root))["n"][0]), None

@@ -21,7 +21,7 @@ def placed(found: exp.Select, d: Dictionary, rows: str) -> tuple[exp.Select, exp
 
 def in_table(d: Dictionary, rows: str) -> tuple[exp.Expr, list[exp.Expression]]:
     """The table of a dictionary, and what it is joined on."""
-    return exp.to_table(d.table), [sql.equal(sql.column("v", d.table), sql.column(d.column, rows))]
+    return sql.table(d.table), [sql.equal(sql.column("v", d.table), sql.column(d.column, rows))]
 
 
 def place_in_table(d: Dictionary, rows: str) -> exp.Expression:

@@ -105,7 +105,7 @@ def squares_of_list(parts: Parts, code: int | None = None) -> Statement:
     def of_class(size: str, y: int) -> exp.Query:
         s, n = sql.column("s"), sql.column(size)
         u = _value(parts, Residual(sql.number(0), exp.Neg(this=s) if y < 0 else s))
-        return sql.where(sql.select([(n, "n"), (u, "u")], exp.to_table(LIST)), sql.positive(n.copy()))
+        return sql.where(sql.select([(n, "n"), (u, "u")], sql.table(LIST)), sql.positive(n.copy()))
 
     each = [of_class(size, y) for size, y in zip(CLASSES, (-1, 1), strict=True) if code in (None, y)]
     rows: exp.Query = reduce(sql.union_all, each[1:], each[0])

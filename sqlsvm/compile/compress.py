@@ -45,4 +45,4 @@ def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
     n = sql.window(sql.total(sql.column("c")), keys, ["s"], running=True)
     own = [*sql.columns([*keys, "s"]), (n, "n"), (sql.double(exp.null()), "f")]
     of_levels = [*((exp.null(), name) for name in (*keys, "s")), (sql.column("f"), "n"), (sql.column("f"), "f")]
-    return sql.union_all(sql.select(own, sql.derived(entries, "e")), sql.select(of_levels, exp.to_table(LEVELS_TABLE)))
+    return sql.union_all(sql.select(own, sql.derived(entries, "e")), sql.select(of_levels, sql.table(LEVELS_TABLE)))

@@ -60,7 +60,7 @@ def _values(plan: Plan, d: Dictionary) -> exp.Select:
 def _size_of(d: Dictionary) -> exp.Expression:
     if d.listed and not d.top:
         return sql.integer(len(d.categories))
-    return sql.select([(exp.Count(this=exp.Star()), "n")], exp.to_table(d.table)).subquery()
+    return sql.select([(exp.Count(this=exp.Star()), "n")], sql.table(d.table)).subquery()
 
 
 def copy(plan: Plan, node: int) -> exp.Select:

@@ -89,7 +89,7 @@ class Counts:
             return sql.derived(self.entries(child, edge), table)
         if self.nested:
             return sql.derived(self._up(child, edge), table)
-        return exp.to_table(table)
+        return sql.table(table)
 
     def meets(self, node: int, but: str) -> bool:
         """Do other messages than that one arrive at a node?"""

@@ -59,7 +59,7 @@ def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iter
             hit = (_hit_by_number if alike else _hit)(plan, node, parent)
         if node in above:
             yield statement(f"drawn rows of {name}", hit, table)
-        rows = exp.to_table(table) if node in above else sql.derived(hit, table)
+        rows = sql.table(table) if node in above else sql.derived(hit, table)
         yield statement(f"sample of {name}", _answer(plan, node, rows, apart and parent is None))
 
 
@@ -199,12 +199,12 @@ def _with_row(plan: Plan, node: int, parent: Edge, looked_up: exp.Select) -> exp
     picked = sql.select(
         [*sql.columns([J], "h"), *sql.columns(columns_of(plan, node), intervals)], sql.derived(looked_up, "h")
     )
-    return sql.join(picked, exp.to_table(intervals), sql.same([*keys_of(parent), "number"], "h", intervals))
+    return sql.join(picked, sql.table(intervals), sql.same([*keys_of(parent), "number"], "h", intervals))
 
 
 def _starts(node: int, shared: list[str]) -> exp.Select:
     place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind"), (sql.column("number"), "number")]
-    return sql.select([*sql.columns(shared), *place, (_no_number(), J)], exp.to_table(intervals_table(node)))
+    return sql.select([*sql.columns(shared), *place, (_no_number(), J)], sql.table(intervals_table(node)))
 
 
 def _points(node: int, parent: Edge) -> exp.Select:
@@ -214,8 +214,8 @@ def _points(node: int, parent: Edge) -> exp.Select:
     u = sql.product(sql.column("u", p), sql.column("c", came))
     place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column(J, p), J)]
     found = sql.select([*sql.columns(keys_of(parent), came), *place], unnested(node))
-    found = sql.join(found, exp.to_table(above), sql.same([J], above, p))
-    return sql.join(found, exp.to_table(came), sql.same(keys_of(parent), above, came))
+    found = sql.join(found, sql.table(above), sql.same([J], above, p))
+    return sql.join(found, sql.table(came), sql.same(keys_of(parent), above, came))
 
 
 def unnested(node: int) -> exp.Expression:
@@ -231,7 +231,7 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """SELECT j, columns: along a foreign key a row meets one row, and there is nothing to draw."""
     above = drawn_table(parent.other(node))
     columns = [*sql.columns([J], above), *sql.columns(columns_of(plan, node), "n")]
-    found = sql.select(columns, exp.to_table(above))
+    found = sql.select(columns, sql.table(above))
     return sql.join(found, source(plan, node, "n"), sql.same(keys_of(parent), above, "n"))
 
 

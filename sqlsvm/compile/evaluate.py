@@ -105,14 +105,14 @@ def sums_of_residuals() -> Statement:
     }
     made: Named = [(sql.sum_or_zero(sql.product(*(e.copy() for e in of))), name) for name, of in sizes.items()]
     limits: Named = [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
-    return statement(RESIDUALS, sql.select([*made, (sql.sum_or_zero(within), "covered"), *limits], exp.to_table(LIST)))
+    return statement(RESIDUALS, sql.select([*made, (sql.sum_or_zero(within), "covered"), *limits], sql.table(LIST)))
 
 
 def covered() -> Statement:
     """SELECT the rows with a residual of at most the shift."""
     within = exp.LTE(this=sql.column("s"), expression=sql.parameter(SHIFT))
     rows = sql.sum_or_zero(sql.case(within, sql.column(COUNT), sql.number(0)))
-    return statement(COVERED, sql.select([(rows, "n")], exp.to_table(LIST)))
+    return statement(COVERED, sql.select([(rows, "n")], sql.table(LIST)))
 
 
 # -- how long it would be, and how coarse it is ------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def pairs(plan: Plan) -> Statement:
     keys = messages.centre_keys()
 
     def side(bag: int, alias: str) -> exp.Expr:
-        entries = exp.to_table(messages.last(bag))
+        entries = sql.table(messages.last(bag))
         return sql.derived(sql.grouped(sql.columns(keys), [(sql.count(), "n")], entries), alias)
 
     met = sql.sum_or_zero(sql.product(sql.column("n", "l"), sql.column("n", "r")))
@@ -155,7 +155,7 @@ def above_at_centre(plan: Plan) -> Statement:
 
     def side(bag: int, o: exp.Expression, at: exp.Expression, rank: int, sizes: Named) -> exp.Select:
         place: Named = [(o, TIE), (at, "at"), (sql.integer(rank), "rank")]
-        return sql.select([*sql.columns(keys), *place, *sizes], exp.to_table(messages.last(bag)))
+        return sql.select([*sql.columns(keys), *place, *sizes], sql.table(messages.last(bag)))
 
     left = side(messages.left, sql.column(TIE), s, 0, [(c, "c"), (zero, "partners")])
     right = side(messages.right, sql.integer(0), exp.Neg(this=s), 1, [(zero, "c"), (c, "partners")])
@@ -178,12 +178,12 @@ def above() -> Statement:
     more: Named = [(sql.sum_or_zero(sql.case(is_above, sql.column(n), sql.number(0))), n) for n in CLASSES]
     every: Named = [(sql.sum_or_zero(sql.column(n)), f"all_{n}") for n in CLASSES]
     limits: Named = [(exp.Min(this=sql.column("s")), "least"), (sql.largest(sql.column("s")), "largest")]
-    return statement(ABOVE, sql.select([*more, *every, *limits], exp.to_table(LIST)))
+    return statement(ABOVE, sql.select([*more, *every, *limits], sql.table(LIST)))
 
 
 def area() -> Statement:
     """SELECT SUM(positive * (negatives below + equal ones / 2))."""
-    return _area(exp.to_table(LIST), "s")
+    return _area(sql.table(LIST), "s")
 
 
 def ranks() -> Statement:
@@ -198,7 +198,7 @@ def ranks() -> Statement:
 
     sums: Named = [(added_up("positive", "below"), "area"), (added_up("positive", "below", "below"), "positive")]
     sums.append((added_up("negative", "above", "above"), "negative"))
-    return statement(RANKS, sql.select(sums, sql.derived(sql.select(found, exp.to_table(LIST)), "r")))
+    return statement(RANKS, sql.select(sums, sql.derived(sql.select(found, sql.table(LIST)), "r")))
 
 
 def moved_area() -> Statement:
@@ -206,7 +206,7 @@ def moved_area() -> Statement:
     zero = sql.number(0)
     moved: Named = [(sql.plus(sql.column("s"), sql.parameter(SHIFT)), "at"), (sql.column("negative"), "negative")]
     stays: Named = [(sql.column("s"), "at"), (zero, "negative"), (sql.column("positive"), "positive")]
-    apart = [sql.select(columns, exp.to_table(LIST)) for columns in ([*moved, (zero, "positive")], stays)]
+    apart = [sql.select(columns, sql.table(LIST)) for columns in ([*moved, (zero, "positive")], stays)]
     sums = [(sql.total(sql.column(n)), n) for n in CLASSES]
     return _area(sql.derived(sql.grouped(sql.columns(["at"]), sums, _both(*apart)), "p"), "at")
 
@@ -240,7 +240,7 @@ def size_of_list() -> Statement:
         (exp.Min(this=sql.column("s")), "least"),
         (sql.largest(sql.column("s")), "largest"),
     ]
-    return statement(SIZE, sql.select(outputs, exp.to_table(LIST)))
+    return statement(SIZE, sql.select(outputs, sql.table(LIST)))
 
 
 def scores_in_bins() -> Statement:
@@ -257,4 +257,4 @@ def _in_bins(outputs: Named) -> exp.Expr:
     place = sql.minus(sql.column("s"), sql.parameter(LOWEST))
     number = exp.Floor(this=exp.Div(this=exp.paren(place), expression=sql.parameter(WIDTH)))
     in_bin = (exp.cast(number, exp.DType.BIGINT), "bin")
-    return sql.derived(sql.select([in_bin, *outputs], exp.to_table(LIST)), "e")
+    return sql.derived(sql.select([in_bin, *outputs], sql.table(LIST)), "e")

@@ -63,7 +63,7 @@ def bag_rows(plan: Plan, bag: Bag) -> Statement:
         holder = next(names[node] for node in bag.nodes if v in plan.tree.variables_of(node))
         codes = codes_table(v)
         found = sql.also(found, [(sql.column("g", codes), link_key(v))])
-        found = sql.join(found, exp.to_table(codes), [sql.equal(sql.column(key(v), holder), sql.column("k", codes))])
+        found = sql.join(found, sql.table(codes), [sql.equal(sql.column(key(v), holder), sql.column("k", codes))])
     return statement(f"rows of {plan.tree.name(root)}", found)
 
 

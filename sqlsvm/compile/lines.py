@@ -155,14 +155,14 @@ class Meeting:
         right = [] if self.one_sided else [(messages.right, sql.columns([]), True)]
         for bag, carried, is_right in [(messages.left, sql.columns(tie), False), *right]:
             names = [*sql.columns([*keys, "s"]), *carried]
-            own = sql.grouped(names, [(sql.total(sql.column("v")), "v")], exp.to_table(CENTRE_TABLE))
+            own = sql.grouped(names, [(sql.total(sql.column("v")), "v")], sql.table(CENTRE_TABLE))
             own = sql.where(own, _is(NEITHER) if is_right else exp.not_(_is(NEITHER)), exp.not_(_zero(sql.column("v"))))
             if place := messages.place_of(bag, len(messages.meetings(bag)), names):
                 own = sql.select([*names, *place, (sql.column("v"), "v")], sql.derived(own, "e"))
             yield statement(f"values of {bag_name(messages.plan, bag)}", own, messages.values(bag))
         if added:
             totals = [(sql.sum_or_zero(sql.column(name)), name) for name in self.lines.added]
-            yield statement(ADDED, sql.select(totals, exp.to_table(CENTRE_TABLE)))
+            yield statement(ADDED, sql.select(totals, sql.table(CENTRE_TABLE)))
 
     def near(self, reach: int, name: str) -> Statement:
         each: list[exp.Query] = []
@@ -207,7 +207,7 @@ class Meeting:
                 signs = y if name.startswith(U) != name.endswith("1") else []
                 made.append((sql.product(*(e.copy() for e in signs), sql.number(value)), name))
             columns = sql.columns([*self._keys, "s", *([TIE] if self._tied else [])])
-            rows = sql.select([*columns, *made], exp.to_table(self.messages.last(self.messages.left)))
+            rows = sql.select([*columns, *made], sql.table(self.messages.last(self.messages.left)))
             yield sql.where(rows, *([self.only.copy()] if self.only else []))
 
     def _right(self) -> exp.Query:
@@ -216,7 +216,7 @@ class Meeting:
         made: Named = [(self._score(), "a"), (sql.integer(RIGHT), "rank"), (sql.integer(NEITHER), "side")]
         none: Named = [(sql.column("c"), "c"), *((sql.number(0), name) for name in self._terms)]
         columns = sql.columns([*self._keys, "s"])
-        return sql.select([*columns, *tie, *made, *none], exp.to_table(self.messages.last(self.messages.right)))
+        return sql.select([*columns, *tie, *made, *none], sql.table(self.messages.last(self.messages.right)))
 
     def _score(self) -> exp.Expression:
         """On the grid, s is in buckets."""

@@ -100,7 +100,7 @@ def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> 
     one of two, and a share e of the row is in the upper one."""
     table = scored_table(bag)
     if bag not in plan.shared:
-        return sql.table(table, alias) if alias else exp.to_table(table)
+        return sql.table(table, alias) if alias else sql.table(table)
     one, rest = sql.number(1), sql.column(REST)
     share = sql.greatest(sql.least(rest, one), sql.number(0))  # a score may lie beyond all buckets
     upper = {"s": sql.plus(sql.column("s"), sql.integer(1)), REST: sql.minus(rest.copy(), one.copy())}
@@ -108,7 +108,7 @@ def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> 
         {"w": sql.product(sql.column("w"), exp.paren(sql.minus(one.copy(), share)))},
         {"w": sql.product(sql.column("w"), share.copy()), **upper},
     )
-    below, above = (sql.select([(each.get(n, sql.column(n)), n) for n in names], exp.to_table(table)) for each in both)
+    below, above = (sql.select([(each.get(n, sql.column(n)), n) for n in names], sql.table(table)) for each in both)
     return sql.derived(sql.union_all(below, sql.where(above, sql.positive(rest.copy()))), alias or "r")
 
 
@@ -318,7 +318,7 @@ class Messages:
         yield statement("the two sides meet", made, CENTRE_TABLE)
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             kept = sql.columns([*keys, "s", *([TIE] if carries else []), "v"])
-            own = sql.select([*kept, *self.place_of(bag, len(self.meetings(bag)), kept)], exp.to_table(CENTRE_TABLE))
+            own = sql.select([*kept, *self.place_of(bag, len(self.meetings(bag)), kept)], sql.table(CENTRE_TABLE))
             # Entries that count nothing have nothing to hand back. About half of them are such.
             own = sql.where(own, sql.equal(sql.column("side"), sql.integer(side)), sql.positive(sql.column("v")))
             yield statement(f"values of {bag_name(self.plan, bag)}", own, self.values(bag))
@@ -339,7 +339,7 @@ class Messages:
         rank = sql.product(sql.integer(2), sql.column(TIE)) if tie and is_left else side.copy()
         at, cl, cr = (exp.Neg(this=s), c, zero) if is_left else (s, zero, c)
         placed: Named = [(at, "at"), (rank, "rank"), (cl, "cl"), (cr, "cr"), (side, "side")]
-        return sql.select([*sql.columns([*self.centre_keys(), "s"]), *o, *placed], exp.to_table(self.last(bag)))
+        return sql.select([*sql.columns([*self.centre_keys(), "s"]), *o, *placed], sql.table(self.last(bag)))
 
     def across(self, outputs: Named) -> exp.Select:
         """SELECT outputs FROM the left list l JOIN the right list r: every pair of entries. Only for few of them."""
@@ -376,7 +376,7 @@ class Messages:
 
         def side(bag: int, alias: str) -> exp.Expr:
             sums = [(sql.total(sql.column(name)), name) for name in _sums(rests=True)]
-            return sql.derived(sql.grouped(sql.columns(keys), sums, exp.to_table(self.last(bag))), alias)
+            return sql.derived(sql.grouped(sql.columns(keys), sums, sql.table(self.last(bag))), alias)
 
         made = [(sql.sum_or_zero(of), name) for of, name in met_sums("l", "r", rests=True) if name == SQUARES]
         return sql.join(sql.select(made, side(self.left, "l")), side(self.right, "r"), sql.same(keys, "l", "r"))
@@ -416,7 +416,7 @@ class Messages:
         for side, of, (bag, at, keys) in ((0, "q", to_states), (1, "m", to_messages)):
             picked: Named = [(sql.column(f"{of}_{e.name}"), e.name) for e in keys]
             v = (sql.column(f"{of}_v"), "v")
-            rows = sql.select([*picked, *self.place_of(bag, at, picked), v], exp.to_table(table))
+            rows = sql.select([*picked, *self.place_of(bag, at, picked), v], sql.table(table))
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
             yield statement(f"values of {bag_name(self.plan, bag)}", rows, value_table(bag, at))
 

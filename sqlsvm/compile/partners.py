@@ -55,6 +55,6 @@ def missing(counts: Counts, children: Children, program: Iterable[Statement]) ->
 def _lost(counts: Counts, child: int, edge: Edge) -> exp.Subquery:
     """(SELECT COUNT(*) FROM keys LEFT JOIN the rows of a child WHERE there is none)"""
     keys, found = down_table(child), "u"
-    rows, meet = sql.select([(sql.count(), "n")], exp.to_table(keys)), sql.same(map(key, edge.on), keys, found)
+    rows, meet = sql.select([(sql.count(), "n")], sql.table(keys)), sql.same(map(key, edge.on), keys, found)
     rows = sql.join(rows, sql.derived(counts.entries(child, edge), found), meet, "left")
     return sql.where(rows, sql.is_null(sql.column("c", found))).subquery(copy=False)

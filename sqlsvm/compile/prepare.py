@@ -99,7 +99,7 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
         found = _from_source(tree, alias, _columns(tree, alias, outputs))
         return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
     names = [key(own.index), *(name for _, name in _columns(tree, alias, outputs))]
-    return sql.select(sql.columns(names), exp.to_table(match_table(own))).where(sql.column("keep"))
+    return sql.select(sql.columns(names), sql.table(match_table(own))).where(sql.column("keep"))
 
 
 def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
@@ -130,7 +130,7 @@ def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) 
         if v.match and v.match.parent == alias:
             name, sides = match_table(v), (e.left.expression.copy() for e in v.match.equalities)
             on = [sql.equal(side, sql.column(f"m{i}", name)) for i, side in enumerate(sides)]
-            rows = sql.join(rows, exp.to_table(name), on, "left")
+            rows = sql.join(rows, sql.table(name), on, "left")
     return sql.also(rows, outputs or [(sql.integer(1), "one")])
 
 

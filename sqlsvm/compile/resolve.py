@@ -68,7 +68,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer,
     keys = [*names, *plan.parts]
     size = sql.total(c) if keys else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
     grouped = sql.grouped(sql.columns(keys, "r"), [(size, COUNT)], counted.copy())
-    counts = sql.table(counts_table(child), "t")
+    counts: exp.Expr = sql.table(counts_table(child), "t")
     if readers(plan, child, answer, asked) == 1:
         counts = sql.derived(grouped, "t")
     else:

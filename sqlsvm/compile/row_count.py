@@ -51,7 +51,7 @@ def thresholds(plan: Plan) -> Iterator[Statement]:
     reached = sql.window(sql.total(sql.column(COUNT)), (), ["z"], running=True, descending=True)
     entry: Named = [(reached, "at"), (sql.integer(1), "kind"), (sql.column("z"), "z")]
     level: Named = [(sql.column("f"), "at"), (sql.integer(0), "kind"), (sql.double(exp.null()), "z")]
-    both = sql.union_all(sql.select(level, exp.to_table(LEVELS_TABLE)), sql.select(entry, exp.to_table(MARGINS)))
+    both = sql.union_all(sql.select(level, sql.table(LEVELS_TABLE)), sql.select(entry, sql.table(MARGINS)))
     best = sql.window(sql.largest(sql.column("z")), (), ["at", "kind"], running=True, descending=True)
     ranked: Named = [(sql.column("at"), "f"), (sql.column("kind"), "kind"), (best, "threshold")]
     rows = sql.derived(sql.select(ranked, sql.derived(both, "b")), "r")

@@ -93,7 +93,7 @@ def _with_hash(columns: Sequence[str], rows: exp.Select) -> exp.Select:
     """SELECT columns, times FROM the root's rows with these hashes. Those with the same hash are equal, and one of them
     stands for all."""
     found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], HIT)], sql.derived(rows, "l"))
-    return sql.join(found, exp.to_table(HIT), sql.same([HASH], "l", HIT)).distinct(copy=False)
+    return sql.join(found, sql.table(HIT), sql.same([HASH], "l", HIT)).distinct(copy=False)
 
 
 def _hit(plan: Plan, columns: Sequence[str], rows: exp.Expr, number: exp.Expression) -> exp.Select:

@@ -166,7 +166,7 @@ class Sketch:
     def _product(self, bag: int, left: Sequence[Link], right: Sequence[Link]) -> exp.Select:
         """SELECT keys, a.s + b.s AS s, SUM(a.c * b.c) AS c FROM (SELECT DISTINCT keys FROM states) q JOIN a JOIN b"""
         keys = self._keys([*left, *right])
-        wanted = sql.select(sql.columns(keys) or [(sql.integer(1), "one")], exp.to_table(states_table(bag, 0)))
+        wanted = sql.select(sql.columns(keys) or [(sql.integer(1), "one")], sql.table(states_table(bag, 0)))
         columns = [*sql.columns(keys, "q"), (sql.plus(sql.column("s", "a"), sql.column("s", "b")), "s")]
         c = sql.total(sql.product(sql.column("c", "a"), sql.column("c", "b")))
         made = sql.grouped(columns, [(c, "c")], sql.derived(wanted.distinct(), "q"))
@@ -187,7 +187,7 @@ class Sketch:
 
     def _below_alone(self, root: int) -> exp.Select:
         below = exp.Neg(this=sql.column("s"))
-        states = sql.select([(sql.column("c"), "c"), (below, "below")], exp.to_table(states_table(root, 0)))
+        states = sql.select([(sql.column("c"), "c"), (below, "below")], sql.table(states_table(root, 0)))
         return states.where(exp.LT(this=sql.column("s"), expression=sql.integer(0)))
 
     def _below_with(self, root: int, last: Link) -> exp.Select:
@@ -214,7 +214,7 @@ class Sketch:
         outputs: Named = [(sql.column(k) if k in meet else exp.null(), k) for k in link_keys(self.plan, bag)]
         outputs += [(exp.null(), "s"), (sql.column("s"), "at"), (sql.integer(1 if strict else 0), "rank")]
         outputs += [(sql.number(0), "c"), (sql.column("c"), "arrived")]
-        return sql.select(outputs, exp.to_table(self._list(bag, [last])))
+        return sql.select(outputs, sql.table(self._list(bag, [last])))
 
     # -- names
 

@@ -161,7 +161,7 @@ class Tally:
         found = sql.select(made, sql.derived(sql.fenced(rows) if self._on_grid else rows, "s"))
         for v in links:
             same = sql.equal(sql.column(key(v), "s"), sql.column("k", codes_table(v)))
-            found = sql.join(found, exp.to_table(codes_table(v)), [same])
+            found = sql.join(found, sql.table(codes_table(v)), [same])
         return sql.where(found, *(self._of_label() if has_label else []))
 
     def _has_label(self, bag: Bag) -> bool:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from math import floor
 
 import numpy as np
-from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import down_table
@@ -95,7 +94,7 @@ def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:
     found = {}
     for d in plan.design.dictionaries:
         if d.top:
-            v, rows = sql.column("v"), exp.to_table(d.table)
+            v, rows = sql.column("v"), sql.table(d.table)
             named = sql.select([(v, "v")], rows).where(sql.not_null(v)).order_by(sql.column("n"))
             others = sql.select([(sql.count(), "n")], rows.copy()).where(sql.is_null(v))
             categories = as_categories(work.engine.fetch(named)["v"])

@@ -203,7 +203,7 @@ class Workspace:
 
     def _rows(self, statement: Statement, answer: Rows | None) -> float:
         if answer is None:
-            answer = self.engine.fetch(sql.select([(sql.count(), "n")], exp.to_table(statement.table or "")))
+            answer = self.engine.fetch(sql.select([(sql.count(), "n")], sql.table(statement.table or "")))
             return float(answer["n"][0])
         return float(len(next(iter(answer.values()))))
 

@@ -107,7 +107,7 @@ def _copy(engine: Engine, local: Engine, number: int, export: Export) -> Copy:
     arrives = raw if categories else table
     _create(local, arrives, {c.name: c.type for c in export.columns})
     for rows in _told(engine.copy_out(export.rows), export.relation.alias):
-        local.copy_in(exp.to_table(arrives), rows)
+        local.copy_in(sql.table(arrives), rows)
     if categories:
         _spell(local, table, raw, export, categories)
     columns = local.describe(exp.select("*").from_(table))
@@ -128,7 +128,7 @@ def _told(blocks: Iterator[Rows], name: str) -> Iterator[Rows]:
 
 def _create(local: Engine, table: str, columns: Mapping[str, exp.DType]) -> None:
     made = [exp.ColumnDef(this=exp.to_identifier(n), kind=exp.DataType(this=type)) for n, type in columns.items()]
-    local.execute(exp.Create(this=exp.Schema(this=exp.to_table(table), expressions=made), kind="TABLE"))
+    local.execute(exp.Create(this=exp.Schema(this=sql.table(table), expressions=made), kind="TABLE"))
 
 
 def _categories(engine: Engine, codes: exp.Query) -> list[object]:
@@ -144,11 +144,11 @@ def _spell(local: Engine, table: str, raw: str, export: Export, categories: Cate
         value: exp.Expression = sql.column(c.name, raw)
         if c.name in categories:
             words = _enumerate(local, table, c.name, categories[c.name])
-            found = sql.join(found, exp.to_table(words), [sql.equal(sql.column("n", words), value)], "left")
+            found = sql.join(found, sql.table(words), [sql.equal(sql.column("n", words), value)], "left")
             value = exp.cast(sql.column("v", words), _enumeration(table, c.name))
         outputs.append((value, c.name))
     spelled = found.select(*(exp.alias_(value, name) for value, name in outputs))
-    local.execute(exp.Create(this=exp.to_table(table), kind="TABLE", expression=spelled))
+    local.execute(exp.Create(this=sql.table(table), kind="TABLE", expression=spelled))
     local.forget(raw)
 
 
@@ -156,10 +156,10 @@ def _enumerate(local: Engine, table: str, column: str, values: list[object]) -> 
     """Make the type of a column's values, and a table of their numbers n and texts v; its name."""
     words = f"{table}_{column}"
     _create(local, words, {"n": exp.DType.BIGINT, "v": exp.DType.TEXT})
-    local.copy_in(exp.to_table(words), {"n": np.arange(1, len(values) + 1), "v": np.array(values, dtype=object)})
+    local.copy_in(sql.table(words), {"n": np.arange(1, len(values) + 1), "v": np.array(values, dtype=object)})
     texts = exp.select("v").from_(words).order_by(sql.column("n"))
     enumeration = exp.DataType(this=exp.DType.ENUM, expressions=[texts])
-    local.execute(exp.Create(this=exp.to_table(f"{words}_type"), kind="TYPE", expression=enumeration))
+    local.execute(exp.Create(this=sql.table(f"{words}_type"), kind="TYPE", expression=enumeration))
     return words
 
 
