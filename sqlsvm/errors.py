@@ -42,6 +42,10 @@ class QueryError(SqlsvmError):
     """The feature query cannot be trained on."""
 
 
+class FormError(QueryError):
+    """The feature query is no plain join, for the reason in the message: the database has to make rows of it."""
+
+
 class DataError(SqlsvmError):
     """The rows that the query reads cannot be trained on."""
 

@@ -126,6 +126,7 @@ class Relational(Fitted):
     work_schema: str | None = None
     no_temp: bool = False
     work_folder: str | None = None
+    make_at_most: int = 50_000_000
     warm_start: bool = False
     verbose: Verbose = "auto"
 

@@ -609,6 +609,15 @@ _TABLE = (
         of_session=True,
     ),
     Option(
+        "make_at_most",
+        50_000_000,
+        Number(1, whole=True),
+        "Refuse a query if more rows of a part would have to be made, because the part is no plain join.",
+        _LOOKING,
+        changes=None,
+        of_session=True,
+    ),
+    Option(
         "buckets",
         None,
         Number(1, 1 << 16, whole=True),

@@ -17,8 +17,9 @@ from sqlsvm.plan.target import Binary, Classes, Target, if_classes, named, numer
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.columns import CONSTANT, LABEL, JoinFacts, Joint, members_of, read_facts, read_joint, tree_of
+from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ def describe(
 ) -> Description:
     """From one snapshot of the tables. A row of weight w counts as w rows."""
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
-    with brought(engine, query, offload) as (here, query), workspace(here, reads=query.tables) as work:
+    with brought(engine, query, offload) as (here, query), reading(here, query) as (work, query):
         steps.info("looking at rows and keys of the tables")
         columns, target = _columns(work, query, positive)
         steps.info("reading the columns of the join")
@@ -111,7 +112,7 @@ def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dic
     if not wanted:
         return {}
     query = replace(query, features=wanted, label=None, audited=())
-    with workspace(engine, reads=query.tables) as work:
+    with reading(engine, query) as (work, query):
         columns, _ = _columns(work, query, None)
         facts = read_facts(work, columns)
         places = {c.name: i for i, c in enumerate(columns.numbers) if facts.numbers[i].known > 0.0}

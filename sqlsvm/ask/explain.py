@@ -44,13 +44,14 @@ from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_si
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.query.facts import Facts
+from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training
-from sqlsvm.run.workspace import Program, at_once, keep_all, rendered, workspace
+from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record, State
 from sqlsvm.terminal import amount, printable
@@ -200,7 +201,7 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     scores are equal, a pass may take a fifth of the time."""
     done: list[tuple[Phase, Statement, float, float]] = []
     query = labelled(engine, text, training.problem, maps_of(beta) or training.effort.seed)
-    with naming_features(engine, query), workspace(engine, reads=query.tables) as work:
+    with naming_features(engine, query), reading(engine, query) as (work, query):
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
         problem = prepared(work, query, training.problem)
         first = _first_pass(problem, training, beta)

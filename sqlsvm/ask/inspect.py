@@ -23,7 +23,8 @@ from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, Classes, Target, if_classes
 from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.derived import reading
+from sqlsvm.run.workspace import Workspace
 
 steps = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ def inspect(
     if approximate and not engine.abilities.frequent:
         raise OptionError("this database has no sketch of frequent values", hint="leave --approximate out")
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
-    with naming_features(engine, query), workspace(engine, reads=query.tables) as work:
+    with naming_features(engine, query), reading(engine, query) as (work, query):
         steps.info("looking at rows and keys of the tables")
         target = if_classes(engine, query, positive) if query.label else None
         catalog = checked(work.facts, query)
@@ -134,7 +135,8 @@ def inspect_model(engine: Engine, model: Model) -> Inspection:
 
 def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: str) -> RelationFacts:
     survivors = work.engine.fetch(_survivors(tree, alias))["n"][0]
-    table = catalog.query.relation(alias).table or "(sub-query)"
+    relation = catalog.query.relation(alias)
+    table = relation.table or ("(made)" if relation.once else "(sub-query)")
     return RelationFacts(alias, table, catalog.of(alias).table_rows, float(survivors))
 
 

@@ -13,11 +13,12 @@ from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
+from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem, prepared
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.loss import custom
 
 Found = TypeVar("Found")
@@ -64,7 +65,7 @@ def _rows(
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
     query = labelled(engine, stored_query(engine, model), options_of(model), model.maps)
     query = marked(holdout)(query, Facts(engine))
-    with brought(engine, query, offload) as (here, query), workspace(here, reads=query.tables) as work:
+    with brought(engine, query, offload) as (here, query), reading(here, query) as (work, query):
         yield work, query
 
 

@@ -17,6 +17,7 @@ from sqlglot import ErrorLevel, UnsupportedError, exp
 
 from sqlsvm import sql
 from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.options import DEFAULTS
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "timestamp", "timestamptz", "time", "interval", "other"]
 Values = NDArray[Any]
@@ -27,6 +28,7 @@ Called = tuple[str, str]
 """Schema and name of a function. The schema is empty for one of the system."""
 E = TypeVar("E", bound=exp.Expr)
 Q = TypeVar("Q", bound=exp.Query)
+MAKE_AT_MOST: int = DEFAULTS["make_at_most"]
 Spelling = Literal["exact", "padded", "caseless"]
 """Which texts are equal. exact: only identical ones. padded: blanks at the end do not count, as in a character(n).
 caseless: upper and lower case are the same, as in citext."""
@@ -146,6 +148,9 @@ class Engine(ABC):
 
     suffix: str = ""
     """The end of the names of working tables, if a table of the user may have such a name."""
+
+    make_at_most: int = MAKE_AT_MOST
+    """So many rows of a part of a query are made once, where no join tree has the part."""
 
     trusted: frozenset[str] = frozenset()
     """Roles that the user trusts by name: what they have stored may run with the rights of this session."""
@@ -376,8 +381,15 @@ class Engine(ABC):
             raise
         self.execute(Text(end))
 
-    def place(self, work_schema: str | None = None, work_folder: str | None = None, no_temp: bool = False) -> None:
+    def place(
+        self,
+        work_schema: str | None = None,
+        work_folder: str | None = None,
+        no_temp: bool = False,
+        make_at_most: int = MAKE_AT_MOST,
+    ) -> None:
         """Where working tables are, by the options of these names."""
+        self.make_at_most = make_at_most
         if work_schema and no_temp:
             hint = "choose one of them"
             raise OptionError("--work-schema makes working tables, and --no-temp makes none", hint=hint)

@@ -19,6 +19,20 @@ Fold = Callable[[str, bool], str]
 MARKS = ROW, ENTITY = "sqlsvm_row", "sqlsvm_entity"
 """The names of `FeatureQuery.marks`: which row of the label's relation it is, and of which entity."""
 
+MADE = f"{sql.WORKING}made"
+"""Marks an item of FROM that the database makes once."""
+
+
+class Once(NamedTuple):
+    """Why the database makes the rows of a relation once, and what to write instead."""
+
+    reason: str
+    hint: str | None = None
+    varying: QueryError | None = None
+    """The error if it is read several times."""
+    rows: float | None = None
+    """Known as soon as they are made."""
+
 
 class Computed(NamedTuple):
     """A column that a sub-query computes."""
@@ -70,6 +84,8 @@ class Relation:
     """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
     brought: "Brought | None" = field(default=None, compare=False)
     """What `source` has of other relations."""
+    once: Once | None = field(default=None, compare=False)
+    """Why its rows are made once."""
 
     def column(self, value: exp.Expression) -> Column | None:
         """The description of a value that is a column of it."""

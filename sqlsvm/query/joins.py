@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
-from sqlsvm.errors import QueryError
+from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.guards import Fragment
 from sqlsvm.query.ir import Equality, LeftJoin, Spanning, Term
 from sqlsvm.query.names import Scope, Visible, relations_in
@@ -55,7 +55,7 @@ class Joins:
         resolved = scope.resolve(conjunct)
         used = relations_in(resolved)
         if len(used) == 1 and used != [alias]:
-            raise QueryError(
+            raise FormError(
                 f"{Fragment(conjunct, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
                 hint="move it to WHERE to drop the other rows",
             )
@@ -110,7 +110,7 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
         else:
             joins.condition(conjunct, both)
     if is_left and not joins.optional[alias]:
-        raise QueryError(
+        raise FormError(
             f"LEFT JOIN {alias} has no equality with an earlier relation: {Fragment(join, left.dialect)}",
             hint=f"add one on a key that is unique in {alias}: ON a.k = {alias}.k",
         )
@@ -175,19 +175,19 @@ def _is_true(resolved: exp.Expr) -> bool:
 def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
     text = Fragment(shown, scope.dialect)
     if isinstance(resolved, exp.NullSafeEQ):
-        raise QueryError(
+        raise FormError(
             f"a join that matches NULL with NULL: {text}",
             hint="use =, or COALESCE both sides to a value that no key has",
         )
     if not isinstance(resolved, exp.EQ) and not is_own_equality(resolved):
-        raise QueryError(f"not an equality between two relations: {text}", hint=_EQUALITIES)
+        raise FormError(f"not an equality between two relations: {text}", hint=_EQUALITIES)
     if pairs := _row_pairs(shown):
         each = " AND ".join(pair.sql(scope.dialect) for pair in pairs)
-        raise QueryError(f"a join on structs, which matches NULL with NULL: {text}", hint=f"write {each}")
+        raise FormError(f"a join on structs, which matches NULL with NULL: {text}", hint=f"write {each}")
     left, right = _bare(resolved.this), _bare(resolved.expression)
     owners = relations_in(left), relations_in(right)
     if any(len(owner) != 1 for owner in owners):
-        raise QueryError(f"a side of the equality does not use exactly one relation: {text}", hint=_EQUALITIES)
+        raise FormError(f"a side of the equality does not use exactly one relation: {text}", hint=_EQUALITIES)
     return Equality(Term(owners[0][0], left), Term(owners[1][0], right))
 
 
@@ -208,7 +208,7 @@ def _oriented(equality: Equality, shown: exp.Expr, scope: Scope, alias: str) -> 
         return equality
     if equality.left.relation == alias:
         return Equality(equality.right, equality.left)
-    raise QueryError(
+    raise FormError(
         f"{Fragment(shown, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
         hint="move it to WHERE, or to the ON of the JOIN before",
     )
@@ -232,7 +232,7 @@ def _left_join(joins: Joins, alias: str, own: Iterable[Equality]) -> LeftJoin:
         if all(parent in terms for terms in choices):
             pairs = zip(choices, own, strict=True)
             return LeftJoin(parent, alias, tuple(Equality(terms[parent], equality.right) for terms, equality in pairs))
-    raise QueryError(
+    raise FormError(
         f"LEFT JOIN {alias} takes its keys from {' and '.join(dict.fromkeys(written))}",
         hint=f"join {' and '.join(dict.fromkeys(written))} in a sub-query in FROM, and LEFT JOIN {alias} to that",
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlsvm.errors import QueryError, nearest
+from sqlsvm.errors import FormError, QueryError, nearest
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import Feature
 from sqlsvm.query.names import Scope, Shown, Visible, meant, relations_in
@@ -78,7 +78,7 @@ def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
         return [Feature(name, used[0], resolved, "other")]
     terms = terms_of(resolved)
     if terms is None:
-        refusal = QueryError(
+        refusal = FormError(
             f"the output {shown} uses {' and '.join(used)}",
             hint="add up terms that use one relation each, such as a.x - 2 * b.y; or give each its own output column",
         )
@@ -105,7 +105,7 @@ def _spelling(identifier: exp.Expression, scope: Scope) -> str:
 
 def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Visible]:
     if star.args.get("rename"):
-        raise QueryError(f"a star that renames: {Fragment(item, scope.dialect)}", hint="name the columns one by one")
+        raise FormError(f"a star that renames: {Fragment(item, scope.dialect)}", hint="name the columns one by one")
     shown = scope.own(scope.relation(item)) if isinstance(item, exp.Column) else scope.shown
     without = [v for e in star.args.get("except_") or [] for v in _named(e, shown, scope)]
     return (visible for visible in shown.columns if visible not in without)
@@ -128,7 +128,7 @@ def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Fea
         used = [f.relation for f in features if f.name == feature.name]
         if len(used) == 1:
             return feature
-        refusal = QueryError(
+        refusal = FormError(
             f"the {role} {feature.name} uses {' and '.join(used)}",
             hint=f"only a feature adds up columns of several relations; a {role} uses one",
         )

@@ -1,4 +1,4 @@
-"""Text -> one plain SELECT, or a QueryError that names the place."""
+"""Text -> one SELECT, or a QueryError that names the place."""
 
 import re
 from functools import lru_cache
@@ -10,16 +10,17 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
-from sqlsvm.errors import QueryError
-from sqlsvm.query.guards import Fragment, check
+from sqlsvm.errors import FormError, QueryError
+from sqlsvm.query.forms import ONE_SELECT, check_form
+from sqlsvm.query.guards import Fragment, check_reads, check_rows
 from sqlsvm.query.outputs import check_features
 from sqlsvm.query.sources import from_items
+from sqlsvm.query.whole import whole
 
 MOST_TABLES = 2_000
 """So many have been planned for (bench/many.py)."""
 _OTHERS = 100
 """Columns that may be label, weight, or what scores are compared with. How many are is not known yet."""
-_ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
 _SIGNED = re.compile(r"\d[eE]\d+[-+]")
 """sqlglot reads 1e3+2 as one number."""
@@ -33,32 +34,46 @@ def statements(text: str, dialect: str) -> list[exp.Expr | None]:
     return LANGUAGES[dialect].parse(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text)
 
 
-def parse(text: str, dialect: str) -> exp.Select:
-    """The one SELECT in `text`, without comments, after all checks that need no database. A text is often parsed again
+def parse(text: str, dialect: str, because: FormError | None = None) -> exp.Select:
+    """The one SELECT in `text`, without comments, after all checks that need no database. If it is no plain join, or
+    could not be taken apart `because` of something, it is SELECT * FROM the whole query. A text is often parsed again
     at once."""
-    return _parsed(text, dialect).copy()
+    query, refusal = _parsed(text, dialect)
+    if refusal := because or refusal:
+        return whole(query.copy(), refusal, dialect)
+    assert isinstance(query, exp.Select)
+    return query.copy()
 
 
 @lru_cache(maxsize=4)
-def _parsed(text: str, dialect: str) -> exp.Select:
+def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
+    """With the error that says why it is no plain join."""
     tokens = _statement(_tokens(text, dialect))
     try:
-        tree = _tree(tokens, text, dialect)
-        select = _select(tree, dialect)
-        _check_tables(1 + len(select.args.get("joins") or []))
-        check_features(len(select.expressions) - _OTHERS)
-        for node in select.walk():
+        query = _query(_tree(tokens, text, dialect), dialect)
+        _check_tables(1 + len(query.args.get("joins") or []))
+        check_features(len(query.selects) - _OTHERS)
+        for node in query.walk():
             node.pop_comments()
-        _keep_calls(select, dialect)
-        _faithful(tokens, select, dialect)
-        check(select, dialect)
-        if LANGUAGES[dialect].names_files:
-            _name_files(select)
-        _name_collations(select)
-        sql.keep_names(sql.without_places(select))
+        _keep_calls(query, dialect)
+        _faithful(tokens, query, dialect)
+        check_reads(query, dialect)
+        refusal = _refusal(query, dialect)
+        if LANGUAGES[dialect].names_files and isinstance(query, exp.Select):
+            _name_files(query)
+        _name_collations(query)
+        sql.keep_names(sql.without_places(query))
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
-    return select
+    return query, refusal
+
+
+def _refusal(query: exp.Query, dialect: str) -> FormError | None:
+    try:
+        check_rows(check_form(query, dialect), dialect)
+    except FormError as error:
+        return error
+    return None
 
 
 def _check_tables(size: int) -> None:
@@ -83,12 +98,12 @@ def _statement(tokens: list[Token]) -> list[Token]:
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens = tokens[:-1]
     if not tokens:
-        raise QueryError("the query is empty", hint=_ONE_SELECT)
+        raise QueryError("the query is empty", hint=ONE_SELECT)
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-        raise QueryError("the query has more than one statement", hint=_ONE_SELECT)
+        raise QueryError("the query has more than one statement", hint=ONE_SELECT)
     head = tokens[0].text.upper()
-    if head not in ("SELECT", "WITH", "FROM", "TABLE", "("):
-        raise QueryError(f"a query cannot begin with {tokens[0].text}", hint=_ONE_SELECT)
+    if head not in ("SELECT", "WITH", "FROM", "TABLE", "VALUES", "("):
+        raise QueryError(f"a query cannot begin with {tokens[0].text}", hint=ONE_SELECT)
     return tokens
 
 
@@ -98,7 +113,7 @@ def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
     except ParseError as error:
         raise _syntax_error(error, text) from error
     if tree is None:
-        raise QueryError("the query is empty", hint=_ONE_SELECT)
+        raise QueryError("the query is empty", hint=ONE_SELECT)
     return tree
 
 
@@ -113,7 +128,7 @@ def _syntax_error(error: ParseError, text: str) -> QueryError:
     return QueryError(f"syntax error at line {place['line']}, column {column}, near {near}", hint=hint)
 
 
-def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
+def _faithful(tokens: list[Token], select: exp.Query, dialect: str) -> None:
     """We send the tree, not the text. Refuse two things that are known to differ: a quoted function name loses its
     quotes, and a JOIN without a condition becomes a comma."""
     sent = _tokens(select.sql(dialect=dialect), dialect)
@@ -125,7 +140,7 @@ def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
         raise QueryError("a JOIN has no condition", hint="add ON or USING; a cross product is written CROSS JOIN")
 
 
-def _keep_calls(select: exp.Select, dialect: str) -> None:
+def _keep_calls(select: exp.Query, dialect: str) -> None:
     """sqlglot writes some functions as operators: regexp_like(a, b || c) as a ~ b || c, which means (a ~ b) || c. Put
     parentheses around such calls and their arguments. For % sqlglot does so itself."""
     for node in list(select.find_all(exp.Binary)):
@@ -176,22 +191,18 @@ def _name_files(select: exp.Select) -> None:
             item.set("alias", exp.TableAlias(this=exp.to_identifier(match[1], quoted=True)))
 
 
-def _name_collations(select: exp.Select) -> None:
+def _name_collations(select: exp.Query) -> None:
     """sqlglot reads the s.c of COLLATE s.c, and the NOCASE.NOACCENT of DuckDB, as columns. They are not."""
     for collate in list(select.find_all(exp.Collate)):
         if isinstance(collate.expression, exp.Column):
             collate.set("expression", exp.Dot.build([part.copy() for part in collate.expression.parts]))
 
 
-def _select(tree: exp.Expr, dialect: str) -> exp.Select:
+def _query(tree: exp.Expr, dialect: str) -> exp.Query:
     while isinstance(tree, exp.Subquery) and not any(value for key, value in tree.args.items() if key != "this"):
         tree = tree.this
-    if isinstance(tree, exp.SetOperation):
-        word = type(tree).__name__.upper() + ("" if tree.args.get("distinct") else " ALL")
-        raise QueryError(
-            f"the query combines SELECTs by {word}",
-            hint=f"put it into FROM: SELECT ... FROM (SELECT ... {word} SELECT ...) AS u",
-        )
-    if not isinstance(tree, exp.Select):
-        raise QueryError(f"not a plain SELECT: {Fragment(tree, dialect)}", hint=_ONE_SELECT)
+    if isinstance(tree, exp.Values):
+        tree = exp.select("*").from_(tree)
+    if not isinstance(tree, exp.Query):
+        raise QueryError(f"not a plain SELECT: {Fragment(tree, dialect)}", hint=ONE_SELECT)
     return tree

@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 from sqlglot import exp
 
 from sqlsvm.engine.base import Called, Column, Engine, StatementError
-from sqlsvm.errors import QueryError, nearest
+from sqlsvm.errors import FormError, QueryError, nearest
 from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functions, functions_in, parse, sources
 from sqlsvm.query.audited import with_audited
 from sqlsvm.query.facts import Facts
@@ -26,14 +26,26 @@ class Roles(TypedDict, total=False):
 
 
 def read_query(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuery:
-    """The text as what follows reads it."""
-    return rewritten(taken_apart(engine, text, **roles), Facts(engine), *RULES)
+    """The text as what follows reads it. What a rule cannot fold is made as a whole."""
+    try:
+        return rewritten(taken_apart(engine, text, **roles), Facts(engine), *RULES)
+    except FormError as error:
+        return rewritten(_taken_apart(engine, text, error, **roles), Facts(engine), *RULES)
 
 
 def taken_apart(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuery:
     """Do not call this in a transaction: an unknown name would abort it, and then the database could not be asked for
     similar names."""
-    tree = with_audited(parse(text, engine.dialect), roles.get("audited", ()), engine.dialect, engine.fold)
+    try:
+        return _taken_apart(engine, text, None, **roles)
+    except FormError as error:
+        return _taken_apart(engine, text, error, **roles)
+
+
+def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: Unpack[Roles]) -> FeatureQuery:
+    """`because`: why it is made as a whole."""
+    tree = parse(text, engine.dialect, because)
+    tree = with_audited(tree, roles.get("audited", ()), engine.dialect, engine.fold)
     tree = engine.bound(tree)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}

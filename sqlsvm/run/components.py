@@ -18,8 +18,8 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
+from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
-from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import eigen
 from sqlsvm.solve.arrays import Array
 
@@ -61,7 +61,7 @@ def components_of(
     with (
         naming_features(engine, query),
         brought(engine, query, offload) as (here, query),
-        workspace(here, reads=query.tables) as work,
+        reading(here, query) as (work, query),
     ):
         columns = columns_of(tree_of(work, query), [f for f in query.features if is_number(f)], None)
         steps.info("reading the products of the columns")

@@ -1,17 +1,83 @@
-"""A relation of which a part is made once: its rows are in a working table, and the query reads that."""
+"""Relations whose rows are made once: they are in a working table, and the query reads that."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Column
-from sqlsvm.query import FeatureQuery
-from sqlsvm.run.workspace import Workspace
+from sqlsvm.engine.base import Column, Engine
+from sqlsvm.errors import QueryError
+from sqlsvm.query import FeatureQuery, Relation
+from sqlsvm.query.ir import MADE
+from sqlsvm.query.whole import check_steady
+from sqlsvm.run.clock import Clock
+from sqlsvm.run.workspace import Workspace, workspace
 
 NOTHING: Mapping[Column, exp.Expression] = {}
+steps = logging.getLogger(__name__)
+
+
+@contextmanager
+def reading(
+    engine: Engine, query: FeatureQuery, clock: Clock | None = None
+) -> Iterator[tuple[Workspace, FeatureQuery]]:
+    """A workspace for a query, whose parts that no join tree has are made in it."""
+    with workspace(engine, clock, query.tables) as work:
+        yield work, made(work, query)
+
+
+def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:
+    """The query over working tables with the rows of these parts. In a session that makes no tables, every statement
+    finds the rows again."""
+    if work.engine.inlines:
+        check_steady(query)
+        return counted(work.engine, query)
+    for number, relation in enumerate(query.relations):
+        if relation.once and relation.once.rows is None:
+            query = query.with_relation(_made(work, relation, f"{MADE}{number}"))
+    return query
+
+
+def _made(work: Workspace, relation: Relation, table: str) -> Relation:
+    work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, relation), table)])
+    return replace(_counted(work.engine, relation, exp.to_table(table)), source=sql.users_table(table, relation.alias))
+
+
+def counted(engine: Engine, query: FeatureQuery) -> FeatureQuery:
+    """The query whose parts that would be made are only counted."""
+    for relation in query.relations:
+        if relation.once and relation.once.rows is None:
+            query = query.with_relation(_counted(engine, relation, sql.derived(_rows(engine, relation), "r")))
+    return query
+
+
+def _rows(engine: Engine, relation: Relation) -> exp.Select:
+    """With one more than there may be, so that this is noticed before a disk is full."""
+    assert relation.once
+    steps.info("making the rows of %s: %s", relation.alias, relation.once.reason)
+    values = [sql.named(c.name, relation.alias) for c in relation.columns]
+    return exp.select(*values).from_(relation.source.copy()).limit(engine.make_at_most + 1)
+
+
+def _counted(engine: Engine, relation: Relation, rows: exp.Expr) -> Relation:
+    assert relation.once
+    size = float(engine.fetch(sql.select([(sql.count(), "n")], rows))["n"][0])
+    if size > engine.make_at_most:
+        raise _too_many(relation, engine.make_at_most)
+    return replace(relation, once=relation.once._replace(rows=size))
+
+
+def _too_many(relation: Relation, most: int) -> QueryError:
+    assert relation.once
+    remedy = relation.once.hint or "leave out rows with WHERE"
+    return QueryError(
+        f"the query has more than {most:,} rows, and all of them would have to be made: {relation.once.reason}",
+        hint=f"{remedy}; or allow more with --make-at-most",
+    )
 
 
 def derived(

@@ -16,12 +16,13 @@ from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Holdout, marked
+from sqlsvm.run.derived import reading
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.sampling import drawn_sample
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
 
@@ -49,7 +50,7 @@ def examples_of(
         with (
             naming_features(engine, rows),
             brought(engine, rows, offload) as (here, rows),
-            workspace(here, reads=rows.tables) as work,
+            reading(here, rows) as (work, rows),
         ):
             problem = opened(work, rows)
             return _examples(problem, drawn_sample(problem, int(min(size, problem.rows)), seed), columns)

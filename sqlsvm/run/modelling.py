@@ -18,7 +18,7 @@ from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.notes import constants, only_class, predicts_one
+from sqlsvm.run.notes import constants, made_once, only_class, predicts_one
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
@@ -130,6 +130,7 @@ def _notes(
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta, proof = solution.beta, solution.certificate
+    yield from made_once(problem.query)
     if training.is_kernel:
         if training.machine.kernel == "sigmoid":
             yield "the sigmoid kernel is no inner product, so there is no lower bound"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sqlsvm.plan.scaling import means
+from sqlsvm.query import FeatureQuery
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
@@ -28,6 +29,11 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
             weight = 0.0 if abs(beta[e.place]) <= ROUNDED else float(beta[e.place])
             said = f"feature {e.feature} is {value[e.feature]:g} in every row of the join"
             yield f"{said}: its scaled weight is {weight:g}"
+
+
+def made_once(query: FeatureQuery) -> Iterator[str]:
+    for once in (r.once for r in query.relations if r.once and r.once.rows is not None):
+        yield f"the database made {once.rows:,.0f} rows for the training: {once.reason}"
 
 
 def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:

@@ -19,8 +19,8 @@ from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked
 from sqlsvm.reading import made
+from sqlsvm.run.derived import reading
 from sqlsvm.run.problem import Problem, prepared
-from sqlsvm.run.workspace import workspace
 
 MapsOrSeed = Sequence[Mapped] | int
 """Those of a stored model, or the seed of those that the options ask for."""
@@ -30,7 +30,7 @@ MapsOrSeed = Sequence[Mapped] | int
 def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Problem]:
     """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
     query = labelled(engine, text, options, maps)
-    with naming_features(engine, query), workspace(engine, reads=query.tables) as work:
+    with naming_features(engine, query), reading(engine, query) as (work, query):
         yield prepared(work, query, options)
 
 

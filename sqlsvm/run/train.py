@@ -25,6 +25,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import NOTE, Clock
+from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.measuring import read_moments
@@ -35,7 +36,7 @@ from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.resume import Continuation, digests, moved
 from sqlsvm.run.solving import Each
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss, custom
 from sqlsvm.solve.penalty import Penalty
@@ -138,7 +139,7 @@ def train_each(
     clock.begin("reading")
     if offload := copied(engine, query, training.offload):
         clock.begin("copying")
-    with brought(engine, query, offload) as (here, query), workspace(here, clock, query.tables) as work:
+    with brought(engine, query, offload) as (here, query), reading(here, query, clock) as (work, query):
         if training.problem.by:
             return [groups_model(engine, text, trainings, work, query, continuations, start)]
         problem, left_out = opened(work, query, training)
@@ -206,7 +207,7 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     from sqlsvm.run.holdout_size import chosen_share
 
     query = labelled(engine, text, training.problem, (), offload=training.offload)
-    with brought(engine, query, training.offload) as (here, query), workspace(here, clock, query.tables) as work:
+    with brought(engine, query, training.offload) as (here, query), reading(here, query, clock) as (work, query):
         share = chosen_share(work, query, training.problem, training.holdout)
     return {name: replace(each, holdout=share) for name, each in trainings.items()}
 
@@ -314,7 +315,7 @@ def changed(engine: Engine, text: str, training: Training, model: Model) -> str 
     query = query_of(engine, text, training, model.maps)
     if training.problem.by:
         training = replace(training, problem=replace(training.problem, class_weight="none"))
-    with brought(engine, query, training.offload) as (here, query), workspace(here, reads=query.tables) as work:
+    with brought(engine, query, training.offload) as (here, query), reading(here, query) as (work, query):
         if database_of(engine, here) != model.engine:
             return f"this is {database_of(engine, here)}, and it was {model.engine}"
         return moved(before, dict(digests(here, opened(work, query, training)[0].query)))

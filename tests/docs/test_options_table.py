@@ -32,6 +32,7 @@ MORE = {
     "--offload": "on-a-cluster.md#small-tables",
     "--no-temp": "reliability.md#on-a-standby",
     "--work-folder": "on-a-cluster.md",
+    "--make-at-most": "queries.md#the-whole-is-made",
     "--trust-owner": "security.md#whom-you-trust",
 }
 HEAD = """# Options of a training

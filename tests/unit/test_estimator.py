@@ -36,6 +36,7 @@ PARAMETERS = {
         "work_folder",
         "in_memory",
         "no_temp",
+        "make_at_most",
     ),
 }
 

@@ -31,6 +31,7 @@ from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.whole import check_steady
 from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled
@@ -60,6 +61,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     asked = training.problem
     refuse(training.options | {"program": True})
     query = labelled(engine, text, asked, training.effort.seed)
+    check_steady(query)
     target = asked.target(engine, query)
     target.must_be_one("a stored program trains two", "train with sqlsvm train: sqlsvm.predict knows its model")
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)

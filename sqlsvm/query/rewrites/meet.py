@@ -105,7 +105,7 @@ class _Meeting:
         for alias in (*used, *(r.alias for r in self.query.relations if r.alias not in used)):
             if (path := self._path(alias, used)) is not None:
                 return alias, path
-        raise QueryError(
+        raise type(refusal)(
             refusal.message,
             detail=f"{' and '.join(used)} meet many-to-many: none of their rows has one row of the others",
             hint=refusal.hint,

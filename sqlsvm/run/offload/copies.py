@@ -21,6 +21,8 @@ from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.variables import inner_variables
+from sqlsvm.query.whole import check_steady
+from sqlsvm.run.derived import counted
 from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output
 
 REPORT_SECONDS = 5.0
@@ -67,8 +69,10 @@ def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, Fea
     replica, and the role may be one that cannot write."""
     if engine.abilities.in_process:
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
+    check_steady(query)
     with scratch() as local:
         with engine.snapshot(query.tables):
+            query = counted(engine, query)
             made = exports(checked(Facts(engine), query))
             copies = [_copy(engine, local, number, export) for number, export in enumerate(made)]
         yield local, _query_over(copies, query, local.dialect)
@@ -213,7 +217,8 @@ def _relation(copy: Copy) -> Relation:
     """The server has applied the filters. The conditions of WHERE on a missing match are applied after the join."""
     old = copy.export.relation
     late = (copy.value(KEEP),) if old.late_filters else ()
-    return Relation(old.alias, old.table, sql.users_table(copy.table, old.alias), copy.columns, (), late)
+    source = sql.users_table(copy.table, old.alias)
+    return Relation(old.alias, old.table, source, copy.columns, (), late, once=old.once)
 
 
 def _left_join(of: Mapping[str, Copy], number: int, old: LeftJoin) -> LeftJoin:

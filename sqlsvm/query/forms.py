@@ -1,0 +1,140 @@
+"""The forms of a query that can be taken apart: a plain join of tables and sub-queries. Of any other form the database
+makes the rows once (query/whole.py); a FormError says why, and its hint what can be written instead."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from sqlsvm.errors import FormError
+from sqlsvm.query.guards import Fragment
+from sqlsvm.query.known_functions import is_aggregate, is_set_returning
+from sqlsvm.query.sources import from_items
+
+ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
+_IN_FROM = "put it into FROM: SELECT ... FROM (SELECT ...) AS s JOIN ..."
+
+_GROUP = "group one relation in FROM: (SELECT k, sum(v) AS v ... GROUP BY k) AS s"
+_CLAUSES = {
+    "distinct": ("removes rows of the join", "apply it to one relation in FROM: (SELECT DISTINCT ...) AS s"),
+    "group": ("groups rows of the join", _GROUP),
+    "having": ("leaves out groups", _GROUP),
+    "limit": ("keeps a part of the join", "limit one relation in FROM: (SELECT ... ORDER BY k LIMIT 9) AS s"),
+    "offset": ("keeps a part of the join", "put it into FROM: (SELECT ... ORDER BY k OFFSET 9) AS s"),
+    "qualify": ("needs all rows of the join", _IN_FROM),
+    "windows": ("is over rows of the join", _IN_FROM),
+}
+_PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}
+"""ORDER BY is allowed and ignored, because the rows of a join are a set."""
+
+_JOINS = {
+    "RIGHT": "write it as a LEFT JOIN from the other side, if its key is unique; or as JOIN",
+    "FULL": "use JOIN, or LEFT JOIN to a relation that is unique on the key",
+    "SEMI": "join a sub-query of the distinct keys: JOIN (SELECT DISTINCT k FROM ...) AS s USING (k)",
+    "ANTI": "LEFT JOIN a sub-query of the distinct keys and keep the misses: WHERE s.k IS NULL",
+    "ASOF": "find the match in a sub-query in FROM, then join on equalities",
+    "POSITIONAL": "number the rows in sub-queries in FROM, then join on that number",
+}
+_JOIN_WORDS = {"", "INNER", "CROSS", "OUTER", "LEFT", "NATURAL"}
+
+_FILE_READERS = {"read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto"}
+
+
+def check_form(query: exp.Query, dialect: str) -> exp.Select:
+    """The query, if it is a plain join; a FormError for the first part that is none."""
+    if isinstance(query, exp.SetOperation):
+        word = type(query).__name__.upper() + ("" if query.args.get("distinct") else " ALL")
+        hint = f"put it into FROM: SELECT ... FROM (SELECT ... {word} SELECT ...) AS u"
+        raise FormError(f"the query combines SELECTs by {word}", hint=hint)
+    if not isinstance(query, exp.Select):
+        raise FormError(f"not a plain SELECT: {Fragment(query, dialect)}", hint=ONE_SELECT)
+    _plain_clauses(query, dialect)
+    for item in from_items(query):
+        _plain_item(item, dialect)
+    for join in query.args.get("joins") or []:
+        _plain_join(join, dialect)
+    for root in _outer_expressions(query):
+        _plain_expression(root, dialect)
+    return query
+
+
+def _plain_clauses(select: exp.Select, dialect: str) -> None:
+    for clause, value in select.args.items():
+        if value and clause not in _PLAIN_CLAUSES:
+            is_node = isinstance(value, exp.Expr)
+            shown = str(Fragment(value, dialect)).strip() if is_node else clause.upper().removesuffix("S")
+            fact, hint = _CLAUSES.get(clause, ("is no part of a plain join", None))
+            raise FormError(f"{shown} {fact}", hint=hint)
+    if not select.args.get("from_"):
+        raise FormError("the query has no FROM", hint="name the tables: SELECT ... FROM t JOIN u USING (k)")
+
+
+def _plain_item(item: exp.Expression, dialect: str) -> None:
+    """An item of FROM must be a table, a file reader of DuckDB, or a sub-query with a name."""
+    shown = Fragment(item, dialect)
+    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query) and not isinstance(item.this, exp.Subquery):
+        if not item.args.get("alias"):
+            raise FormError(f"a sub-query in FROM has no name: {shown}", hint="give it one: (SELECT ...) AS s")
+        extra = {"this", "alias"}
+    elif isinstance(item, exp.Table) and _is_readable(item.this):
+        extra = {"this", "db", "catalog", "alias", "only"}
+    else:
+        raise FormError(f"not a table or sub-query: {shown}", hint=_item_hint(item))
+    if item.args.get("joins"):
+        raise FormError(f"joins are nested: {shown}", hint="write one JOIN ... ON ... after the other")
+    if any(value for key, value in item.args.items() if key not in extra):
+        raise FormError(
+            f"not a plain table or sub-query: {shown}", hint="do that inside a sub-query: (SELECT ...) AS s"
+        )
+
+
+def _is_readable(name: object) -> bool:
+    if isinstance(name, exp.Identifier):
+        return True
+    reads = name.name if isinstance(name, exp.Anonymous) else ""
+    return isinstance(name, exp.ReadCSV | exp.ReadParquet) or reads.lower() in _FILE_READERS
+
+
+def _item_hint(item: exp.Expression) -> str:
+    if isinstance(item, exp.Lateral):
+        return "join on equalities instead of LATERAL"
+    if isinstance(item, exp.Subquery | exp.Paren):
+        return "write one JOIN ... ON ... after the other, without parentheses"
+    if isinstance(item, exp.Values):
+        return "put the rows into a table"
+    return "put what it returns into a table or a sub-query: (SELECT * FROM ...) AS s"
+
+
+def _plain_join(join: exp.Join, dialect: str) -> None:
+    words = [str(join.args.get(key) or "").upper() for key in ("method", "side", "kind")]
+    shown = Fragment(join, dialect)
+    for word in sorted(words, key=lambda w: w == "LEFT"):
+        if word not in _JOIN_WORDS:
+            raise FormError(f"{word} JOIN is no plain join: {shown}", hint=_JOINS.get(word))
+    is_left, is_natural = words[1] == "LEFT", words[0] == "NATURAL"
+    if is_left and not (is_natural or join.args.get("using") or join.args.get("on")):
+        raise FormError(f"LEFT JOIN without a condition: {shown}", hint="say on which keys: ON a.k = b.k")
+
+
+def _outer_expressions(select: exp.Select) -> Iterator[exp.Expression]:
+    yield from select.expressions
+    if select.args.get("where"):
+        yield select.args["where"].this
+    yield from (join.args["on"] for join in select.args.get("joins") or [] if join.args.get("on"))
+
+
+def _plain_expression(root: exp.Expression, dialect: str) -> None:
+    shown = Fragment(root, dialect)
+    for node in root.walk():
+        if isinstance(node, exp.Query | exp.Exists):
+            raise FormError(f"a sub-query computes a value of the join: {shown}", hint=_IN_FROM)
+        if isinstance(node, exp.Window):
+            raise FormError(f"a window function is over rows of the join: {shown}", hint=_IN_FROM)
+        if is_aggregate(node):
+            raise FormError(
+                f"an aggregate is over rows of the join: {shown}",
+                hint=_GROUP,
+            )
+        if is_set_returning(node):
+            raise FormError(f"a function returns several rows: {shown}", hint=_IN_FROM)
+        if isinstance(node, exp.Columns | exp.PositionalColumn):
+            raise FormError(f"columns must be named: {shown}", hint="write the names of the columns")

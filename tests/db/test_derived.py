@@ -1,0 +1,88 @@
+"""Parts of a query that no join tree has are made once: where, how many rows, and what is never made."""
+
+import pytest
+
+from sqlsvm.ask.validation import trained
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import QueryError
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.psql.stored_program import stored_program
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.opening import open_problem
+from tests.db.test_no_temp import bare
+from tests.ground.sql_program import compiled
+from tests.ground.sql_program import trained as trained_by_psql
+from tests.ground.trained import training
+from tests.typed import run
+
+GROUPED = "SELECT y, c, COUNT(*) AS n, AVG(x) AS m FROM f GROUP BY y, c"
+LIMITED = "SELECT y, x FROM f LIMIT 20"
+
+
+def made(engine: Engine, table: str = "f") -> None:
+    columns = "g % 3 = 0 AS y, g % 20 AS c, (g * 37) % 101 AS x"
+    run(engine, f"CREATE TABLE {table} AS SELECT {columns} FROM GENERATE_SERIES(1, 300) AS r(g)")
+
+
+def test_too_many_rows(engine: Engine) -> None:
+    made(engine)
+    engine.place(make_at_most=39)
+    with pytest.raises(QueryError, match=r"more than 39 rows, .* have to be made: GROUP BY") as refused:
+        trained(engine, GROUPED, {"m": training()})
+    assert "--make-at-most" in (refused.value.hint or "")
+    engine.place(make_at_most=40)
+    (model,) = trained(engine, GROUPED, {"m": training()})
+    assert model.notes[0] == "the database made 40 rows for the training: GROUP BY y, c groups rows of the join"
+    assert not [name for name in engine.table_names() if "sqlsvm" in name]
+
+
+@pytest.mark.parametrize("offload", [False, True])
+def test_without_working_tables(postgres: Engine, offload: bool) -> None:
+    """The query is a sub-query of each statement, so it must return the same rows each time."""
+    made(postgres)
+    (model,) = trained(postgres, GROUPED, {"m": training()})
+    with bare(postgres):
+        (other,) = trained(postgres, GROUPED, {"m": training(offload=offload)})
+        with pytest.raises(QueryError, match="LIMIT 20 without ORDER BY may keep other rows"):
+            trained(postgres, LIMITED, {"m": training(offload=offload)})
+    assert other.objective == pytest.approx(model.objective, rel=1e-9)
+    assert other.notes[0] == model.notes[0]
+
+
+def test_psql(installed: Engine, installed_dsn: str) -> None:
+    made(installed, "derived")
+    text = GROUPED.replace(" f ", " derived ")
+    compiled(installed, "grouped", text, training())
+    model, (driven,) = trained_by_psql(installed, installed_dsn, "grouped"), trained(installed, text, {"m": training()})
+    assert model.objective == pytest.approx(driven.objective, rel=1e-3)
+    with pytest.raises(QueryError, match="LIMIT 20 without ORDER BY may keep other rows"):
+        stored_program(installed, LIMITED.replace(" f ", " derived "), training())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT y, COUNT(*) AS n FROM f WHERE RANDOM() < 0.5 GROUP BY y",
+        "SELECT y, (SELECT SETSEED(0.5)) AS x FROM f",
+        "SELECT y, x FROM f UNION ALL SELECT y, RANDOM() FROM f",
+        "SELECT y, x FROM f ORDER BY RANDOM() LIMIT 9",
+        "SELECT y, x FROM f WHERE EXISTS (SELECT NEXTVAL('s'))",
+        "SELECT y, SUM(x) OVER (ORDER BY RANDOM()) AS x FROM f",
+        "WITH RECURSIVE t(n) AS (SELECT RANDOM() UNION ALL SELECT n + 1 FROM t WHERE n < 9) SELECT n, n AS m FROM t",
+    ],
+)
+def test_volatile_functions(engine: Engine, text: str) -> None:
+    made(engine)
+    with pytest.raises(QueryError, match="volatile"):
+        read_query(engine, text)
+
+
+def test_names_mean_what_they_mean_to_the_user(postgres: Engine) -> None:
+    """Also in sub-queries, and in what the whole of a query joins."""
+    made(postgres)
+    run(postgres, "CREATE SCHEMA own")
+    run(postgres, "CREATE FUNCTION own.half(INT) RETURNS INT LANGUAGE SQL IMMUTABLE AS 'SELECT $1 / 2'")
+    postgres.look_in(["own", "public"])  # type: ignore[attr-defined]
+    text = "SELECT y, c, SUM(half(x)) AS n FROM f WHERE x > (SELECT AVG(half(x)) FROM f) GROUP BY y, c"
+    with open_problem(postgres, text, ProblemOptions("y")) as problem:
+        assert problem.moments.n > 0
