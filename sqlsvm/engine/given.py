@@ -52,7 +52,7 @@ def query_of(given: Database, query: str | None) -> str:
         return query
     if not is_query(given):
         raise OptionError("there is no query", hint="give its SQL; only an expression of ibis has its own")
-    from ibis import to_sql  # type: ignore[import-not-found,unused-ignore]
+    from ibis import to_sql
 
     return str(to_sql(given))
 

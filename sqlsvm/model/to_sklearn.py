@@ -21,7 +21,7 @@ def pipeline(model: Model) -> Any:
     try:
         import pandas as pd
         from sklearn.compose import ColumnTransformer
-        from sklearn.linear_model import LinearRegression
+        from sklearn.linear_model import LinearRegression, LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.svm import LinearSVC
     except ImportError as error:
@@ -34,7 +34,9 @@ def pipeline(model: Model) -> Any:
     columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.inputs}))
     weights = np.array([np.concatenate([np.zeros(0), *(own for _, own in parts)]) for parts in each])
     constants = np.array([part.intercept + sum(term.others or 0.0 for term in part.terms) for part in model.parts])
-    last: Any = LinearRegression() if model.of_numbers else LinearSVC()
+    # Without a curve of its own, this loss has the probabilities of that class.
+    logistic = model.loss == "logistic" and not model.classes and not model.probability
+    last: Any = LinearRegression() if model.of_numbers else LogisticRegression() if logistic else LinearSVC()
     last.n_features_in_ = weights.shape[1]
     if model.of_numbers:
         last.coef_, last.intercept_ = weights[0], constants[0]
@@ -63,9 +65,9 @@ def _part(term: Term) -> tuple[Any, Any]:
     """The step for a column, and the weights of what it makes."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-    as_float = FunctionTransformer(np.asarray, kw_args={"dtype": float})
+    as_float: Any = StandardScaler(with_mean=False, with_std=False)  # tools that read pipelines know it
     if term.kind in TIMES:
         as_float = FunctionTransformer(partial(_timed, term.feature, term.kind))
     if number := term.number:

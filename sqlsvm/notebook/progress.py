@@ -28,7 +28,7 @@ class Cell:
         self._shown: Any = None
 
     def show(self, line: str) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
+        from IPython.display import HTML, display
 
         if self._shown is None:
             self._shown = display(HTML(preformatted(line)), display_id=True)

@@ -10,6 +10,10 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+from duckdb import connect
+from sklearn.base import clone
+from sklearn.utils import estimator_checks
+from sklearn.utils.validation import check_is_fitted
 
 from sqlsvm import RelationalSVC, RelationalSVR
 from sqlsvm.engine.base import Engine, Rows, Values
@@ -19,10 +23,12 @@ from sqlsvm.model.predict import predict
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.model.weights import Weight
+from sqlsvm.options import LossName
 from sqlsvm.store import open_store
 from tests.cli.command import answer, sqlsvm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import build
+from tests.unit.test_estimator import APPLIES
 
 TABLES = """
     CREATE TABLE f (y BOOLEAN, t FLOAT8, k INT, x FLOAT8, b BOOLEAN, tone VARCHAR, month INT, size FLOAT8);
@@ -32,7 +38,8 @@ TABLES = """
     CREATE TABLE d (k INT PRIMARY KEY, z FLOAT8);
     INSERT INTO d SELECT i, i * i - 3 FROM generate_series(0, 3) AS s (i)
 """
-FEATURES = "f.x, f.b, f.tone, f.month, f.size, d.z FROM f JOIN d ON d.k = f.k"
+FROM = "FROM f JOIN d ON d.k = f.k"
+FEATURES = f"f.x, f.b, f.tone, f.month, f.size, d.z {FROM}"
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "sigmoid": {"holdout": 0.3, "probability": "sigmoid"},
@@ -40,6 +47,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "top": {"top": ["tone:2", "month:4"]},
     "maps": {"map": ["spline:x:4", "poly2:d", "nystroem:d:3", "net:d:2", "bins:size:4", "fourier:f:5"]},
     "components": {"map": ["pca:3"]},
+    "logistic": {"loss": "logistic"},
 }
 
 
@@ -97,6 +105,61 @@ def test_sklearn(duckdb: Engine, kind: str) -> None:
     np.testing.assert_allclose(found, rows["score"], rtol=1e-9, atol=1e-9)
     if kind != "numbers":
         assert loaded.predict(frame).tolist() == rows["prediction"].astype(bool).tolist()
+
+
+def test_all_agree_on_ten_thousand_rows(duckdb: Engine) -> None:
+    """Scores of the database are those of memory, of scikit-learn and of ONNX, to the last digits."""
+    build(duckdb, TABLES.replace("300", "10000"))
+    svc = RelationalSVC(1e-2, nulls="mean", sample=1000).fit(duckdb, f"SELECT f.y, {FEATURES}", "y")
+    rows = duckdb.fetch(predict(duckdb, svc.model_))
+    frame = pd.DataFrame({name: values.tolist() for name, values in rows.items()})
+    session = onnxruntime.InferenceSession(svc.to_onnx().SerializeToString())
+    scores = rows["score"]
+    assert len(scores) == 10_000
+    for found in (
+        svc.decision_function(frame),
+        svc.to_sklearn().decision_function(frame),
+        session.run(["score"], inputs(svc.model_, rows))[0][:, 0],
+    ):
+        np.testing.assert_allclose(found, scores, rtol=1e-12, atol=1e-12 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("kind", ["logistic", "numbers"])
+def test_the_pipeline_is_an_estimator_of_scikit_learn(duckdb: Engine, kind: str) -> None:
+    """It passes the checks that give `fit` no array, and a copy of it learns from frames."""
+    model, rows = fitted(duckdb, kind)
+    found = pipeline(model)
+    for check in APPLIES:
+        getattr(estimator_checks, check)("Pipeline", found)
+    check_is_fitted(found)
+    frame = pd.DataFrame({name: values.tolist() for name, values in rows.items()})
+    again = clone(found).set_params(**{f"{found.steps[-1][0]}__fit_intercept": False})
+    assert again.fit(frame, rows["y"].astype(float)).predict(frame).shape == rows["score"].shape
+    assert again[-1].coef_.ravel().tolist() != found[-1].coef_.ravel().tolist()
+
+
+def test_the_logistic_loss_has_its_probabilities(duckdb: Engine) -> None:
+    model, rows = fitted(duckdb, "logistic")
+    frame = pd.DataFrame({name: values.tolist() for name, values in rows.items()})
+    expected = 1 / (1 + np.exp(-rows["score"]))
+    np.testing.assert_allclose(pipeline(model).predict_proba(frame)[:, 1], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_orbital_makes_sql_of_the_pipeline(duckdb: Engine, loss: LossName) -> None:
+    """orbital is not among the tools of these tests, because it needs an older onnx. It knows no LinearSVC."""
+    orbital = pytest.importorskip("orbital")
+    from orbital.types import DoubleColumnType, StringColumnType
+
+    build(duckdb, TABLES)
+    kind, label = (RelationalSVR, "t") if loss == "squared" else (RelationalSVC, "y")
+    model = kind(1e-2, nulls="mean", loss=loss).fit(duckdb, f"SELECT f.{label}, f.x, f.tone, d.z {FROM}", label).model_
+    columns = {"x": DoubleColumnType(), "tone": StringColumnType(), "z": DoubleColumnType()}
+    text = orbital.export_sql("f", orbital.parse_pipeline(pipeline(model), features=columns), dialect="duckdb")
+    f = pd.DataFrame({name: values.tolist() for name, values in duckdb.fetch(predict(duckdb, model)).items()})
+    made = connect().execute(text).fetchnumpy()
+    expected = f["score"] if loss == "squared" else 1 / (1 + np.exp(-f["score"]))
+    np.testing.assert_allclose(made["variable" if loss == "squared" else "output_probability.1"], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [0.5, 2.5], [False, True]], ids=str)

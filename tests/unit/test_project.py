@@ -37,6 +37,7 @@ LAYERS = (
     "report",
     "notebook",
     "estimator",
+    "mlflow",
     "demo",
     "cli",
     *("__init__", "__main__"),

@@ -1,0 +1,148 @@
+"""Models in MLflow (the extra `mlflow`), also for tools that know only its pyfunc flavour.
+
+What is kept is the JSON of the model, so nothing is run when it is loaded. The certificate is kept as metrics."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sqlsvm.errors import OptionError
+from sqlsvm.estimator import Relational, RelationalSVC, RelationalSVR, load
+from sqlsvm.model.model import Model, Term
+from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE, probability_column
+from sqlsvm.times import TIMES
+
+if TYPE_CHECKING:
+    from mlflow.models import ModelSignature
+    from mlflow.models.model import ModelInfo
+
+__all__ = ["load_model", "log_model", "save_model"]
+
+FILE = "model.json"
+
+
+def log_model(estimator: Relational, name: str = "model", **more: Any) -> "ModelInfo":
+    """Keep a fitted estimator in the active run, or in a new one: its parameters as those of the run, its certificate
+    and what the folds have measured as metrics. `more` goes to mlflow.pyfunc.log_model, such as
+    registered_model_name="late"."""
+    mlflow = _mlflow()
+    with _prepared(estimator) as how, _in_a_run():
+        mlflow.log_params({each: str(value) for each, value in estimator.get_params().items()})
+        found: ModelInfo = mlflow.pyfunc.log_model(name=name, **how | more)
+        mlflow.log_metrics(_metrics(estimator), model_id=found.model_id)
+    return found
+
+
+def save_model(estimator: Relational, path: str | PathLike[str], **more: Any) -> None:
+    """Write a fitted estimator to a folder, as log_model keeps it."""
+    with _prepared(estimator) as how:
+        _mlflow().pyfunc.save_model(path=str(path), **how | more)
+
+
+def load_model(uri: str) -> RelationalSVC | RelationalSVR:
+    """The estimator again: load_model("models:/late/1"), or the folder of save_model. mlflow.pyfunc.load_model gives
+    what scores frames."""
+    folder = Path(_mlflow().artifacts.download_artifacts(uri))
+    return load(next(folder.rglob(FILE)))
+
+
+class Scorer:
+    """What pyfunc loads. It scores a frame by the columns that its signature names."""
+
+    def __init__(self, estimator: RelationalSVC | RelationalSVR) -> None:
+        self.estimator = estimator
+
+    def predict(self, frame: Any, params: Any = None) -> Any:
+        """prediction, score and, if the model has one, the probability of the positive class, or that of each class."""
+        import pandas as pd
+
+        model = self.estimator.model_
+        found = {PREDICTION: self.estimator.predict(frame)}
+        if not model.classes:
+            found[SCORE] = self.estimator.decision_function(frame)
+        if isinstance(self.estimator, RelationalSVC) and _has_probability(model):
+            chances = np.asarray(self.estimator.predict_proba(frame)).T
+            own = chances if model.classes else chances[1:]
+            found |= dict(zip(_named_probabilities(model), own, strict=True))
+        return pd.DataFrame(found)
+
+
+def _load_pyfunc(path: str) -> Scorer:
+    """MLflow calls it by this name."""
+    return Scorer(load(Path(path)))
+
+
+def _mlflow() -> Any:
+    try:
+        import mlflow
+        import mlflow.pyfunc
+    except ImportError as error:
+        raise OptionError("MLflow is not installed", hint="pip install 'sqlsvm[mlflow]'") from error
+    return mlflow
+
+
+@contextmanager
+def _prepared(estimator: Relational) -> Iterator[dict[str, Any]]:
+    """What MLflow copies, and how it is loaded."""
+    with TemporaryDirectory() as folder:
+        estimator.save(Path(folder) / FILE)
+        yield {
+            "loader_module": __name__,
+            "data_path": str(Path(folder) / FILE),
+            "signature": signature(estimator.model_),
+            "pip_requirements": [f"sqlsvm=={version('sqlsvm')}", "pandas"],
+        }
+
+
+@contextmanager
+def _in_a_run() -> Iterator[None]:
+    """A run of the caller goes on."""
+    mlflow = _mlflow()
+    if mlflow.active_run():
+        yield
+        return
+    with mlflow.start_run():
+        yield
+
+
+def _metrics(estimator: Relational) -> dict[str, float]:
+    proven = {name: float(value) for name, value in vars(estimator.certificate_).items()}
+    return proven | {f"validation_{name}": each.mean for name, each in estimator.model_.validation.items()}
+
+
+def signature(model: Model) -> "ModelSignature":
+    """The columns that a frame must have, and those that the prediction has."""
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, Schema
+
+    outputs = [ColSpec(_output_type(model), PREDICTION)]
+    outputs += [] if model.classes else [ColSpec("double", SCORE)]
+    outputs += [ColSpec("double", name) for name in _named_probabilities(model)] if _has_probability(model) else []
+    return ModelSignature(Schema([ColSpec(_input_type(term), term.feature) for term in model.inputs]), Schema(outputs))
+
+
+def _input_type(term: Term) -> str:
+    if term.kind in TIMES:
+        return "datetime" if TIMES[term.kind].unit == "day" else "string"
+    return {"categorical": "string", "boolean": "boolean"}.get(term.kind, "double")
+
+
+def _output_type(model: Model) -> str:
+    if model.of_numbers:
+        return "double"
+    return {bool: "boolean", int: "long", float: "double"}.get(type(model.trained_on.label_values[0]), "string")
+
+
+def _has_probability(model: Model) -> bool:
+    return all(part.probability for part in model.parts)
+
+
+def _named_probabilities(model: Model) -> list[str]:
+    return [probability_column(each.value) for each in model.classes] or [PROBABILITY]
+
