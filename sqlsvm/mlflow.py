@@ -145,4 +145,3 @@ def _has_probability(model: Model) -> bool:
 
 def _named_probabilities(model: Model) -> list[str]:
     return [probability_column(each.value) for each in model.classes] or [PROBABILITY]
-

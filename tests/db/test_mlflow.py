@@ -96,4 +96,3 @@ def test_a_number_is_a_double(tmp_path: Path) -> None:
     found = mlflow.pyfunc.load_model(str(tmp_path / "days")).predict(joined())
     assert (found["prediction"] == svr.predict(joined())).all()
     assert (found["score"] == found["prediction"]).all()
-
