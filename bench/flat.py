@@ -36,6 +36,9 @@ class FlatOracle:
         self.filtered = self.compiled(self._filtered())
         self.cased = self.compiled(self._cased())
 
+    def refine(self, _enough: float) -> None:
+        """It counts by the loss itself."""
+
     def roundings(self, _beta: Values, _buckets: int) -> int:
         return 0
 

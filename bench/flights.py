@@ -60,7 +60,7 @@ class Clocked:
         self.loss, self.exact, self.soft, self.whole = oracle.loss, oracle.exact, oracle.soft, oracle.whole
         self.rounding, self.size, self.soft_is_cheap = oracle.rounding, oracle.size, oracle.soft_is_cheap
         self.adds_values, self.rows_read, self.bags = oracle.adds_values, oracle.rows_read, oracle.bags
-        self.roundings, self.even = oracle.roundings, oracle.even
+        self.roundings, self.even, self.refine = oracle.roundings, oracle.even, oracle.refine
         self._oracle = oracle
         self.in_passes = self.in_sample = 0.0
 

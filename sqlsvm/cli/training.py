@@ -284,6 +284,14 @@ def _say_next(model: "Model", model_file: str | None, url: str) -> None:
 def _warn(model: "Model", training: "Training", which: str = "") -> None:
     effort = training.effort
     click.echo(f"warning: not converged: the gap{which} is {model.gap:.2g} and should be {effort.tol:g}", err=True)
-    proves_less = training.solver == "descent" or (training.solver == "pegasos" and not training.is_kernel)
-    better = "--solver dane proves more" if proves_less else "a larger --max-passes or --tol"
-    click.echo(f"HINT: {better}", err=True)
+    click.echo(f"HINT: {_better(model, training)}", err=True)
+
+
+def _better(model: "Model", training: "Training") -> str:
+    if training.solver == "descent" or (training.solver == "pegasos" and not training.is_kernel):
+        return "--solver dane proves more"
+    if training.effort.buckets and model.objective_upper - model.objective > model.objective - model.lower_bound:
+        return "a larger --buckets, or none, so that each pass has as many as it needs"
+    if model.passes < training.effort.max_passes and not model.family:
+        return "a larger --tol" if training.problem.scale == "standard" else "--scale standard, or a larger --tol"
+    return "a larger --max-passes or --tol"

@@ -184,11 +184,10 @@ class JoinOracle:
         if isinstance(counted, Lines):  # of a loss that is near
             near = self.loss.near
             offset, value, error = offset - near.above, value - near.above, error + near.error
-            self._take(self.loss.finer(value))
         return Cut(slope, offset, value, error, None if self.exact else buckets, width)
 
-    def _take(self, loss: Loss) -> None:
-        """The passes to come count by what is near this loss, which is the same one."""
+    def refine(self, enough: float) -> None:
+        loss = self.loss.finer(enough)
         if loss is not self.loss:
             self.loss, self.plan = loss, replace(self.plan, loss=loss)
             self._programs.clear()

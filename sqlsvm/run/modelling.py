@@ -141,6 +141,9 @@ def _notes(
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
+    if not solution.converged and solution.parts and solution.parts.largest == "rounding":
+        share = solution.parts.rounding
+        yield f"{share:.2g} of the gap is what the rounding of sums of doubles may do: more passes prove no more"
     if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
         return
     if only := only_class(problem, solution, penalty, some):

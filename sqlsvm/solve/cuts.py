@@ -162,11 +162,18 @@ class Bundle:
     def _solve(self) -> None:
         if not self._solved:
             self._optimum = self.penalty.lowest(self._cuts, self._optimum.alpha)
-            alpha, xi = self._optimum.alpha, self._optimum.xi
-            offset, slope = np.maximum(np.maximum(alpha, 0.0) @ self._sizes, LEAST).tolist()
-            rounding = self.rounding.times(offset, slope)
-            found = dual_bound(self._slopes, self._offsets, alpha, self.penalty, rounding, xi, self.upper)
+            offset, slope = np.maximum(np.maximum(self._optimum.alpha, 0.0) @ self._sizes, LEAST).tolist()
+            found = self._bound(self.rounding.times(offset, slope))
             self._lower_bound, self._solved = max(self._lower_bound, found), True
+
+    def _bound(self, rounding: Rounding) -> float:
+        found = self._optimum
+        return dual_bound(self._slopes, self._offsets, found.alpha, self.penalty, rounding, found.xi, self.upper)
+
+    def rounded(self) -> float:
+        """What the rounding of sums has taken from the lower bound."""
+        self._solve()
+        return max(0.0, self._bound(EXACT) - self._lower_bound)
 
 
 def dual_bound(

@@ -28,8 +28,11 @@ def choose_buckets(
     """Buckets for the pass at this point, or None where counting is exact.
 
     `hope` is the factor by which a pass shrinks the gap when all goes well; `density` is that of the residuals at the
-    knots, each times its jump, and the mean of psi''; `first` is what to expect of F before any pass.
+    knots, each times its jump, and the mean of psi''; `first` is what to expect of F before any pass. If the error of
+    counting is in the way, no grid stays as it is that may be finer.
     """
+    upper = run.certificate.objective_upper if run.cuts else first
+    run.oracle.refine(share * run.effort.tol * upper)
     if run.oracle.exact:
         return None
     if run.effort.buckets:
@@ -38,11 +41,13 @@ def choose_buckets(
         wanted = share * max(run.effort.tol, hope) * first
         coarse = run.oracle.even and run.oracle.rows_read >= MANY
         return _guessed(run.oracle, point, wanted * (COARSER if coarse else 1.0), density)
-    wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * run.certificate.objective_upper
+    wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * upper
     last = run.cuts[-1]
-    if last.error <= 0.0 or not last.buckets:
+    error = last.error - run.oracle.loss.near.error
+    if error <= 0.0 or not last.buckets:
         return _guessed(run.oracle, point, wanted, density)
-    return adjusted(last.buckets, last.error, wanted, LENIENT if run.oracle.even else UNEVEN)
+    lenient = LENIENT if run.oracle.even else UNEVEN
+    return adjusted(last.buckets, error, wanted, 1.0 if run.blurred else lenient)
 
 
 def _guessed(oracle: Oracle, point: Array, wanted: float, density: float) -> int:

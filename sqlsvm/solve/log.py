@@ -13,7 +13,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
+from sqlsvm.solve.solution import Effort, OnPass, OnState, Parts, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 
@@ -90,7 +90,12 @@ class Log(ABC):
 
     def solution(self) -> Solution:
         beta = self.points[self.best].copy()
-        return Solution(beta, self.certificate, tuple(self.history), self.converged, self.state())
+        return Solution(beta, self.certificate, tuple(self.history), self.converged, self.state(), self.parts)
+
+    @property
+    def parts(self) -> Parts | None:
+        """What the gap is made of, if that is known."""
+        return None
 
     def state(self) -> State:
         return State.of(self.points, self.cuts, [record.seconds for record in self.history], self.strengths)

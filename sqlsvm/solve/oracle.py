@@ -99,6 +99,10 @@ class Oracle(CutOracle, Protocol):
     def bags(self) -> int:
         """Of how many tables the rows meet many to many in a pass; 1 if none do."""
 
+    def refine(self, enough: float) -> None:
+        """In the passes to come, what rows count by shall be off from psi by no more than this, if that can be. It is a
+        part of the error of cuts that no grid makes less."""
+
     @property
     def even(self) -> bool:
         """True when rounding counts as many rows too many as too few, so that the slope hardly depends on the grid."""

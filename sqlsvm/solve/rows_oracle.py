@@ -41,6 +41,9 @@ class RowsOracle:
     def _local(self) -> LocalProblem:
         return LocalProblem.of(self.rows, self.loss, self.penalty)
 
+    def refine(self, enough: float) -> None:
+        """It counts by the loss itself."""
+
     def roundings(self, beta: Array, buckets: int) -> int:
         return 0
 

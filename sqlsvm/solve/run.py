@@ -21,7 +21,7 @@ from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
 from sqlsvm.solve.oracle import Cut, CutOracle
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going, OnPass, OnStates, Record, Solution
+from sqlsvm.solve.solution import Effort, Going, OnPass, OnStates, Parts, Record, Solution
 from sqlsvm.solve.threads import fitting_threads
 
 Asked = TypeVar("Asked", bound=CutOracle)
@@ -73,6 +73,30 @@ class Run(Log, Generic[Asked]):
         """Is F no more than what rounding may have added? Then it may be 0, and no pass can prove a share of it."""
         best = self.best
         return bool(self.cuts) and super().objective(best) + self.cuts[best].error <= self._rounded[best]
+
+    @property
+    def parts(self) -> Parts:
+        upper = self.certificate.objective_upper or 1.0
+        counted, rounded = self.cuts[self.best].error / upper, self.rounded / upper
+        return Parts(max(0.0, self.gap - counted - rounded), counted, rounded)
+
+    @property
+    def blurred(self) -> bool:
+        """Is what counting leaves open in the way? Then it is most of the gap, or the latest pass may be below the
+        best one, but is not proven to be."""
+        last, best = len(self.cuts) - 1, self.best
+        hidden = last != best and self.objective(last) < self.objective(best)
+        return hidden or self.parts.largest == "objective"
+
+    @property
+    def rounded(self) -> float:
+        """What the rounding of sums may have added to the gap, above the objective and below the bound."""
+        return self._rounded[self.best] + self.bundle.rounded()
+
+    @property
+    def finished(self) -> bool:
+        """No pass helps where the gap would be small enough but for rounding."""
+        return super().finished or (bool(self.cuts) and self.gap - self.parts.rounding <= self.effort.tol)
 
     def objective(self, index: int) -> float:
         return max(0.0, super().objective(index) - self._rounded[index])

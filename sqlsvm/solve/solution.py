@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -40,6 +40,24 @@ class Record:
     gap: float
     buckets: int | None
     seconds: float
+
+
+Obstacle = Literal["bound", "objective", "rounding"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a gap is made of, as shares of the upper bound: what the cuts do not yet prove, what counting leaves open of
+    the objective, and what the rounding of sums may have done to both."""
+
+    bound: float
+    objective: float
+    rounding: float
+
+    @property
+    def largest(self) -> Obstacle:
+        found: dict[Obstacle, float] = {"bound": self.bound, "objective": self.objective, "rounding": self.rounding}
+        return max(found, key=lambda name: found[name])
 
 
 OnPass = Callable[[Record], None]
@@ -126,3 +144,5 @@ class Solution:
     history: tuple[Record, ...]
     converged: bool
     state: State
+    parts: Parts | None = None
+    """Of the gap, where cuts prove it."""

@@ -77,6 +77,9 @@ class NumpyOracle:
     def soft(self) -> bool:
         return self.exact and not self.counts_whole and bool(self.loss.knots)
 
+    def refine(self, _enough: float) -> None:
+        """It counts by the loss itself."""
+
     def roundings(self, _beta: Array, _buckets: int) -> int:
         return len(self.blocks) - 1
 
@@ -92,9 +95,10 @@ class NumpyOracle:
             cut = self._cut(self.loss.smoothed(width).slope(self.residuals(beta)), beta, 0.0, None)
             return replace(cut, value_low=self.mean_loss(beta), width=width) if width else cut
         counted, delta = self._rounded_margins(beta, buckets)
-        slack = np.maximum(delta - np.abs(counted), 0.0)
-        error = float(self.weights @ slack / self.weights.sum())
-        return self._cut(self.loss.slope(counted), beta, error, buckets)
+        u, psi = self.loss.slope(counted), self.loss.value(counted)
+        missed = [self.loss.value(counted + t) - psi - u * t for t in (-delta, delta)]
+        error = float(self.weights @ np.maximum(*missed) / self.weights.sum())
+        return self._cut(u, beta, error, buckets)
 
     def sample(self, size: int, seed: int) -> Sample:
         """With replacement; of as many rows as there are each one once."""
@@ -129,7 +133,7 @@ class NumpyOracle:
         first, *others = scaled
         rounded = [np.floor(first) + 0.5, *map(np.round, others)]  # so that a total of 0 is where a bucket ends
         delta = sum(float(np.abs(r - p).max()) for r, p in zip(rounded, scaled, strict=True)) / buckets
-        return (buckets - self.labels * self._gather(rounded)) / buckets, delta
+        return self.origin - self.labels * self._gather(rounded) / buckets, delta
 
     def _cut(self, u: Array, beta: Array, error: float, buckets: int | None) -> Cut:
         slope = self._slope(u)

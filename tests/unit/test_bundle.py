@@ -6,8 +6,10 @@ import pytest
 from sqlsvm.errors import DataError
 from sqlsvm.solve import bundle
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import named
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.rounding import Rounding
 from sqlsvm.solve.solution import Effort
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
@@ -61,6 +63,26 @@ def test_passes_over_rows_that_change_are_no_proof() -> None:
     with pytest.raises(DataError, match="they were not of the same rows"):
         bundle.solve(changing, L2(1e-3), Effort(tol=1e-6, max_passes=60))
     assert len(passes) >= 4
+
+
+def test_a_coarse_grid_does_not_hide_for_ever_what_later_passes_reach() -> None:
+    """At 0 all scores are whole numbers of buckets, so that no later pass is proven to be better on this grid."""
+    oracle = chain_oracle(1, 8, discrete=False, exact=False, rows=600, fan_out=8)
+    oracle.loss, oracle.even = named("squared_hinge"), False
+    solution = bundle.solve(oracle, L2(0.1), Effort(max_passes=20))
+    assert solution.converged
+    assert solution.history[0].buckets != solution.history[-1].buckets
+
+
+def test_no_pass_is_made_where_only_rounding_is_left_of_the_gap() -> None:
+    oracle = small(exact=True)
+    oracle.rounding = Rounding(2e-3, np.ones(8))
+    solution = bundle.solve(oracle, L2(1e-2), Effort(max_passes=60))
+    assert not solution.converged
+    assert len(solution.history) < 40
+    assert solution.parts
+    assert solution.parts.largest == "rounding"
+    assert solution.certificate.gap <= solution.parts.rounding + 1e-3
 
 
 def test_tight_gaps_are_reached() -> None:

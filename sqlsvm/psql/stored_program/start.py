@@ -27,6 +27,7 @@ from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.grain import ERROR_SHARE
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
@@ -83,7 +84,7 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
         "places": _by_name(problem, _places(problem, columns)),
         "curvature": local.mean_curvature(point, search.curved),
     }
-    loss = problem.plan.loss.finer(value - run.penalty.value(point))
+    loss = problem.plan.loss.finer(ERROR_SHARE * training.effort.tol * value)
     centre = problem.plan.design.target.centre
     return Start(stored, loss, width or dane.WIDTHS[0] * unit, centre, _steepest(local))
 

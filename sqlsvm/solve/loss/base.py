@@ -55,8 +55,8 @@ class Loss(ABC):
     def near(self) -> "Near":
         """A loss of linear and quadratic pieces that is close to it. Over several bags rows count by that."""
 
-    def finer(self, mean: float) -> "Loss":
-        """The same loss, with a `near` that is close enough where the mean of psi is this."""
+    def finer(self, enough: float) -> "Loss":
+        """The same loss, with a `near` that is off by no more than this, or by as little as there is."""
         return self
 
     @abstractmethod

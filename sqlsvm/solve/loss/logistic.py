@@ -10,12 +10,12 @@ from sqlsvm.solve.blocks import in_blocks
 from sqlsvm.solve.loss.base import Loss
 from sqlsvm.solve.loss.piecewise import Change, Near, Piece, Piecewise
 
-FAR: Mapping[int, float] = {40: 12.0, 80: 16.0, 160: 16.0}
+FAR: Mapping[int, float] = {40: 12.0, 80: 16.0, 160: 18.0, 320: 20.0, 640: 22.0}
 """How many pieces the loss may have that is close to it, and the residual beyond which that is straight."""
-SHARE = 5e-4
-"""Of the mean of psi: by no more should the two differ."""
-GRAIN = 1e-3
-"""The distance of the residuals where the two are compared."""
+GRAIN, FITTED = 1e-3, 16
+"""The distance of the residuals where the two are compared; at how many for each piece the slopes are fitted."""
+TWIST = 0.1
+"""More than the third derivative of the loss."""
 
 
 class Logistic(Loss):
@@ -25,9 +25,9 @@ class Logistic(Loss):
     def __init__(self, pieces: int = min(FAR)) -> None:
         self._pieces, self._far = pieces, FAR[pieces]
 
-    def finer(self, mean: float) -> Loss:
-        enough = self.near.error <= SHARE * mean or self._pieces == max(FAR)
-        return self if enough else _of_pieces(2 * self._pieces).finer(mean)
+    def finer(self, enough: float) -> Loss:
+        done = self.near.error <= enough or self._pieces == max(FAR)
+        return self if done else _of_pieces(2 * self._pieces).finer(enough)
 
     @in_blocks
     def value(self, z: Array) -> Array:
@@ -60,19 +60,26 @@ class Logistic(Loss):
 
     @cached_property
     def near(self) -> Near:
-        """With the slopes at its changes that make the squares of the differences least."""
-        far, pieces = self._far, self._pieces
+        """Its error is what it is at some residuals, and what it may be more between two of these and beyond all. Each
+        piece has some, so the second derivatives differ between two by little more than at these."""
+        far = self._far
         z = np.linspace(-far, far, 1 + round(2.0 * far / GRAIN))
         places = self._places(z)
-        u = np.append(np.zeros(pieces), 1.0)
-        hats = np.array([_with_slopes(places, hat).value(z) for hat in np.eye(pieces + 1)[1:]])
-        u[1:-1] = np.linalg.lstsq(hats[:-1].T, self.value(z) - hats[-1], rcond=None)[0]
-        loss = _with_slopes(places, u)
+        loss = _with_slopes(places, self._fitted(places))
         above = loss.value(z) - self.value(z)
-        # Between two of these residuals, and beyond all, the difference changes by no more than this.
-        between = (float(np.abs(loss.slope(z) - self.slope(z)).max()) + GRAIN) * GRAIN + float(np.exp(-far))
+        bent = float(np.abs(loss.curvature(z) - self.curvature(z)).max()) + TWIST * GRAIN
+        steep = float(np.abs(loss.slope(z) - self.slope(z)).max()) + bent * GRAIN
+        between = steep * GRAIN + float(np.exp(-far))
         most, least = float(above.max()) + between, float(above.min()) - between
         return Near(loss, most, most - least)
+
+    def _fitted(self, places: Array) -> Array:
+        """The slopes there that make the squares of the differences least."""
+        z = np.linspace(-self._far, self._far, 1 + FITTED * self._pieces)
+        rising = _integrals(places, z)
+        inner = np.linalg.lstsq(rising[:, 1:-1], self.value(z) - rising[:, -1], rcond=None)[0]
+        found: Array = np.concatenate([[0.0], inner, [1.0]])
+        return found
 
     def _places(self, z: Array) -> Array:
         """Close where the slope is bent most: then all pieces are off by about as much."""
@@ -94,6 +101,18 @@ def _with_slopes(places: Array, u: Array) -> Piecewise:
     changes = zip(places.tolist(), np.diff(bends, prepend=0.0).tolist(), strict=True)
     start = Piece(float(places[0]), 0.0, 0.0, 0.0)
     return Piecewise(start, tuple(Change(at, bend=bend) for at, bend in changes), origin=0.0)
+
+
+def _integrals(places: Array, z: Array) -> Array:
+    """Up to each z, of the hat of each place: it is 1 there, 0 at the other places and linear between them. Beyond the
+    last place, its hat is 1."""
+    widths = np.diff(places)
+    t = np.clip((z[:, None] - places[:-1]) / widths, 0.0, 1.0)
+    found = np.zeros((len(z), len(places)))
+    found[:, :-1] += widths * (t - t * t / 2.0)
+    found[:, 1:] += widths * t * t / 2.0
+    found[:, -1] += np.maximum(z - places[-1], 0.0)
+    return found
 
 
 def _times_log(u: Array) -> Array:
