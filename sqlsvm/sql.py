@@ -56,11 +56,18 @@ def integer(value: int) -> exp.Expression:
 
 
 def double(expression: exp.Expression) -> exp.Expression:
-    return exp.cast(expression, exp.DType.DOUBLE)
+    return _cast(expression, exp.DType.DOUBLE)
 
 
 def text(expression: exp.Expression) -> exp.Expression:
-    return exp.cast(expression, exp.DType.TEXT)
+    return _cast(expression, exp.DType.TEXT)
+
+
+def _cast(expression: exp.Expression, to: exp.DType) -> exp.Expression:
+    """A cast says its type itself. sqlglot notes it once more, and each copy would copy it twice."""
+    made = exp.cast(expression, to)
+    made._type = None
+    return made
 
 
 def total(expression: exp.Expression) -> exp.Expression:
@@ -302,7 +309,12 @@ nodes, which mean there what they mean in its own language."""
 
 
 def meaning(node: exp.Expr) -> object:
-    return node.meta.get(MEANING)
+    return noted(node, MEANING)
+
+
+def noted(node: exp.Expr, name: str) -> object:
+    """What a node's meta has under a name. `node.meta` would give each node a dictionary, which each copy copies."""
+    return node._meta.get(name) if node._meta else None
 
 
 def _meant(node: E, as_: str) -> E:
@@ -430,7 +442,7 @@ def union_all(first: exp.Query, second: exp.Query) -> exp.Union:
 def _again(query: exp.Select) -> exp.Select:
     """A shallow copy of the SELECT, so that the original does not change."""
     made = exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
-    made.meta.update(query.meta)
+    made._meta = dict(query._meta) if query._meta else None
     return made
 
 

@@ -479,11 +479,11 @@ class Borrowed(Postgres):
 def _fenced(statement: exp.Expr) -> exp.Expr:
     """PostgreSQL would pull a fenced sub-query up and compute its expressions for each row that it is joined to. OFFSET
     0 prevents that. Unlike a materialised CTE it allows parallel plans."""
-    if not any(node.meta.get(sql.FENCE) for node in statement.find_all(exp.Select)):
+    if not any(sql.noted(node, sql.FENCE) for node in statement.find_all(exp.Select)):
         return statement
     fenced = statement.copy()
     for query in fenced.find_all(exp.Select):
-        if query.meta.get(sql.FENCE):
+        if sql.noted(query, sql.FENCE):
             query.set("offset", exp.Offset(expression=exp.Literal.string("0")))
     return fenced
 

@@ -45,7 +45,7 @@ def _source(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
     """The item with a quoted alias and the CTEs that it needs."""
     named = item.args["alias"].this if item.args.get("alias") else None
     parts = [item.args[key] for key in ("catalog", "db", "this") if item.args.get(key)]
-    parts = [part for part in parts if not part.meta.get(sql.IMPLIED)]
+    parts = [part for part in parts if not sql.noted(part, sql.IMPLIED)]
     path = () if named and isinstance(item, exp.Subquery) else tuple(_folded(part, fold) for part in parts)
     alias = _folded(named, fold) if named else path[-1]
     needed = _needed_ctes(item, select, fold)
