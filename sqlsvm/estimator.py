@@ -115,6 +115,8 @@ class Relational(Fitted):
     holdout: float | str | None = None
     folds: int | None = None
     split_by: str | None = None
+    time: str | None = None
+    gap: float | str | None = None
     probability: ProbabilityMethod | None = None
     seed: int = 0
     kernel: KernelName | None = None
@@ -363,7 +365,8 @@ class RelationalSVC(Relational):
     share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
     `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`, or
     "auto" or "auto:0.02", which choose it for an error; `folds`
-    is how many parts are left out once each, and `model_.validation` has what was measured there; `probability` is
+    is how many parts are left out once each, and `model_.validation` has what was measured there; with the column
+    `time` both measure on later rows, `holdout` may be a date, and `gap="30 days"` is left out before; `probability` is
     "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` goes on from the one before;
     with `offload` the columns used are copied into a DuckDB of this process, which trains; "auto" does so with few from
     Spark.

@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from sqlsvm.errors import OptionError
 
@@ -72,13 +72,20 @@ class Number:
 
 @dataclass(frozen=True)
 class Share(Number):
-    """Or a word: the share that an error takes."""
+    """Or a word: the share that an error takes, or the time from which on rows are kept out."""
 
     def __contains__(self, value: object) -> bool:
-        return super().__contains__(value) or (isinstance(value, str) and self.error(value) in Number(0, 1, True, True))
+        if not isinstance(value, str):
+            return super().__contains__(value)
+        return self.is_start(value) or self.error(value) in Number(0, 1, True, True)
 
     def __str__(self) -> str:
-        return f"{super().__str__()}, auto, or auto:ERROR with an error between 0 and 1"
+        return f"{super().__str__()}, auto, or auto:ERROR with an error between 0 and 1; with a time also a date"
+
+    @staticmethod
+    def is_start(value: object) -> bool:
+        """A date, or the number of a column that is one."""
+        return isinstance(value, str) and _START.fullmatch(value) is not None
 
     @staticmethod
     def error(word: str) -> float | None:
@@ -89,6 +96,29 @@ class Share(Number):
 
 HOLDOUT_ERROR = 0.1
 _AUTO = re.compile(r"auto(?::(\d*\.\d+))?")
+_START = re.compile(r"\d{4}-\d\d-\d\d.*|[-+]?\d*[1-9]\d*(\.\d+)?|0")
+
+
+class Span:
+    """A length of time: 30 days; or a number, of days or in the unit of a column of numbers."""
+
+    SECONDS: ClassVar = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+
+    def __contains__(self, value: object) -> bool:
+        return value in Number(0) or (isinstance(value, str) and _SPAN.fullmatch(value.strip()) is not None)
+
+    def __str__(self) -> str:
+        return "a span such as '30 days', or a number of at least 0"
+
+    @classmethod
+    def read(cls, value: float | str) -> tuple[float, int | None]:
+        """The number, and the seconds of its unit, if it has one."""
+        found = _SPAN.fullmatch(str(value).strip())
+        assert found
+        return float(found[1]), cls.SECONDS[found[2]] if found[2] else None
+
+
+_SPAN = re.compile(rf"(\d+\.?\d*)(?: ?({'|'.join(Span.SECONDS)})s?)?")
 
 
 @dataclass(frozen=True)
@@ -527,7 +557,8 @@ _TABLE = (
         Share(0, 1, above=True, below=True),
         "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts. "
         "auto: as many as tell the accuracy of any weights within ERROR, "
-        f"{HOLDOUT_ERROR} if not given; refused if there are too few.",
+        f"{HOLDOUT_ERROR} if not given; refused if there are too few. With --time: the latest rows, or those from a "
+        "date on.",
         example=0.2,
     ),
     Option(
@@ -535,7 +566,7 @@ _TABLE = (
         None,
         Number(2, 100, whole=True),
         "Also train without each of so many parts of the label's rows, and measure each training on the part that it "
-        "has not seen.",
+        "has not seen. With --time: train on the past, and measure on the part after it.",
         ("train",),
         changes=None,
         example=5,
@@ -553,6 +584,20 @@ _TABLE = (
         Name("column"),
         "The column of the label's table that decides in which part of --holdout or --folds a row is, so that rows "
         "with the same value stay together.",
+    ),
+    Option(
+        "time",
+        None,
+        Name("column"),
+        "When a row is: an output or a column of the label's table, a date, a timestamp or a number. --holdout and "
+        "--folds then measure on later rows than those that train. An output is no feature then.",
+    ),
+    Option(
+        "gap",
+        None,
+        Span(),
+        "With --time: leave out so much before the rows that are measured, for labels that are known late.",
+        example="'30 days'",
     ),
     Option(
         "probability",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS
+from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Share
 
 Stage = Literal["typed", "label known", "plan known"]
 Facts = Mapping[str, Any]
@@ -57,10 +57,20 @@ class Not(Is):
 
 class Auto:
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, str)
+        return isinstance(value, str) and value.startswith("auto")
 
     def __str__(self) -> str:
         return "auto"
+
+
+class Start:
+    """When the rows begin that are held out."""
+
+    def __contains__(self, value: object) -> bool:
+        return Share.is_start(value)
+
+    def __str__(self) -> str:
+        return "a date"
 
 
 @dataclass(frozen=True)
@@ -199,6 +209,15 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule(unseen, ("split_by",), said, UNSEEN)
     said = "--holdout {holdout} takes each row of the label's table for itself, and --split-by keeps them together"
     yield Rule({"holdout": AUTO, "split_by": GIVEN}, (), said, "say how many rows to keep out: --holdout 0.2")
+    said = "--time says which rows of --holdout and --folds are later"
+    yield Rule(unseen, ("time",), said, UNSEEN)
+    said = "--holdout {holdout} says from when on rows are kept out, and no column says when a row is"
+    yield Rule({"holdout": Start(), "time": MISSING}, (), said, "add --time COLUMN; a share is between 0 and 1")
+    said = "--holdout {holdout} takes rows at random, and --time the latest"
+    yield Rule({"holdout": AUTO, "time": GIVEN}, (), said, "say how many rows to keep out: --holdout 0.2")
+    said = "--split-by keeps rows of one value together, and --time separates earlier from later ones"
+    yield Rule({"time": GIVEN}, ("split_by",), said, "give one of them")
+    yield Rule({"time": MISSING}, ("gap",), "--gap lies between earlier and later rows", "add --time COLUMN")
     groups = {"by": GIVEN}
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
     hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
@@ -250,7 +269,7 @@ def _of_programs() -> Iterator[Rule]:
     yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
     hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
     said = "{flag} is for sqlsvm train: a stored program trains one model, on all rows"
-    yield Rule(stored, ("by", "folds", "split_by", "probability", "offload"), said, hint)
+    yield Rule(stored, ("by", "folds", "split_by", "time", "gap", "probability", "offload"), said, hint)
 
 
 def _of_label() -> Iterator[Rule]:

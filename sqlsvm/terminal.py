@@ -1,9 +1,13 @@
 """Text for a terminal: safe names, readable numbers, colour where the terminal supports it."""
 
+import logging
 import os
 from typing import TextIO
 
 from sqlsvm.errors import masked
+
+NOTE = logging.INFO + 1
+"""The level of what is worth keeping in a log of steps."""
 
 
 def in_colour(stream: TextIO) -> bool:

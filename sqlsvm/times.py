@@ -47,6 +47,11 @@ class Time:
         """The same of a value in memory, or of its text."""
         return _microseconds(value) / 1e6 / self.seconds
 
+    def written(self, number: float) -> str:
+        """The text that is read as this number of days."""
+        found = datetime(1970, 1, 1) + timedelta(microseconds=round(number * self.seconds * 1e6))
+        return str(found.date() if self.type == exp.DType.DATE else found)
+
 
 _SINCE = "days since 1970-01-01"
 TIMES: Mapping[str, Time] = {
@@ -56,6 +61,8 @@ TIMES: Mapping[str, Time] = {
     "time": Time(exp.DType.TIME, 1, "second", "seconds since midnight", "00:00"),
     "interval": Time(exp.DType.INTERVAL, 1, "second", "seconds", timedelta()),
 }
+DATES: tuple[TimeKind, ...] = "date", "timestamp", "timestamptz"
+"""Those that go on."""
 
 
 def _microseconds(value: Any) -> int | float:

@@ -86,4 +86,4 @@ def options_of(model: Model) -> ProblemOptions:
     )
 
 
-_KEPT = "by", "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"
+_KEPT = "by", "time", "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"

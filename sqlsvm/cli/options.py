@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +24,7 @@ from sqlsvm.options import (
     Option,
     Pieces,
     Share,
+    Span,
     Truth,
 )
 
@@ -143,13 +144,18 @@ def _auto(domain: Number, _context: click.Context, parameter: click.Parameter, v
 
 
 def _share(_context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
-    try:
-        found = value if value is None or value.startswith("auto") else float(value)
-    except ValueError:
-        found = value
+    found: float | str | None = value
+    with suppress(ValueError):
+        found = float(value) if value and 0.0 < float(value) < 1.0 else value
     if not OPTIONS["holdout"].allows(found):
         raise click.BadParameter(f"it {OPTIONS['holdout'].must}, not {value}.", param=parameter)
     return found
+
+
+def _span(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if not OPTIONS["gap"].allows(value):
+        raise click.BadParameter(f"it {OPTIONS['gap'].must}, not {value!r}.", param=parameter)
+    return value
 
 
 def _class_weight(_context: click.Context, parameter: click.Parameter, value: str) -> str | tuple[float, ...]:
@@ -266,7 +272,9 @@ def _kind(declared: Option) -> dict[str, Any]:
         case Number() as n if declared.auto:
             return {"metavar": "auto|NUMBER", "default": "auto", "callback": partial(_auto, n)}
         case Share():
-            return {"metavar": "auto[:ERROR]|FRACTION", "callback": _share}
+            return {"metavar": "auto[:ERROR]|FRACTION|DATE", "callback": _share}
+        case Span():
+            return {"metavar": "SPAN", "callback": _span}
         case Number(low, high, whole=True):
             return {"metavar": "NUMBER", "type": click.IntRange(int(low), None if high == inf else int(high))}
         case Number(high=1) as n:

@@ -62,11 +62,12 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
     """The model of the same training on the same rows, if that has converged. Otherwise a note says why there is
     none."""
     from sqlsvm.model.plain import plain
-    from sqlsvm.run.train import changed
+    from sqlsvm.run.clock import Clock
+    from sqlsvm.run.train import changed, with_share
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
-    if model and isinstance(training.holdout, str):
-        training = replace(training, holdout=model.options.get("holdout"))  # what it has chosen
+    if model:
+        training = with_share(engine, query, {name: training}, Clock())[name]
     if not model or not model.converged or (model.query, plain(model.options)) != (query, plain(asdict(training))):
         say(f"{_nothing_kept(name)}: it is trained from the start")
         return None

@@ -15,7 +15,7 @@ from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import StoredProbability
 from sqlsvm.model.support import StoredSupport
 from sqlsvm.model.weights import Weight, Weights
-from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
+from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Share, Solver
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
 from sqlsvm.reading import (
@@ -181,8 +181,9 @@ def _allowed(options: Mapping[str, Any]) -> Mapping[str, Any]:
             raise unexpected("an object", inner).at(group)
         _check_options(inner, f".{group}")
     _check_options(options, "")
-    if isinstance(options.get("holdout"), str):
-        raise unexpected("a number", options["holdout"]).at("holdout")
+    is_timed = bool(options.get("problem", {}).get("time"))
+    if isinstance(options.get("holdout"), str) and not (is_timed and Share.is_start(options["holdout"])):
+        raise unexpected("a date" if is_timed else "a number", options["holdout"]).at("holdout")
     if options.get("holdout") and "seed" not in options.get("effort", {}):
         raise Misread("is missing, and rows were held out by it", ".effort.seed")
     return options

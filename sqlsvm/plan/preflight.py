@@ -42,6 +42,7 @@ class ProblemOptions:
     top: tuple[str, ...] = DEFAULTS["top"]
     map: tuple[str, ...] = DEFAULTS["map"]
     by: str | None = DEFAULTS["by"]
+    time: str | None = DEFAULTS["time"]
     counting: Counting = DEFAULTS["counting"]
     scale: Scale = DEFAULTS["scale"]
     intercept: Intercept = DEFAULTS["intercept"]

@@ -9,15 +9,16 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind, Spelling
-from sqlsvm.errors import QueryError
-from sqlsvm.times import TimeKind
+from sqlsvm.errors import OptionError, QueryError
+from sqlsvm.options import Span
+from sqlsvm.times import DAY, TIMES, TimeKind
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
 
 
-MARKS = ROW, ENTITY = "sqlsvm_row", "sqlsvm_entity"
-"""The names of `FeatureQuery.marks`: which row of the label's relation it is, and of which entity."""
+MARKS = ROW, ENTITY, TIME = "sqlsvm_row", "sqlsvm_entity", "sqlsvm_time"
+"""The names of `FeatureQuery.marks`: which row of the label's relation it is, of which entity, and when it is."""
 
 MADE = f"{sql.WORKING}made"
 """Marks an item of FROM that the database makes once."""
@@ -207,6 +208,35 @@ class Spanning:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """When a row of the label's relation is: a number, of days if the column is a date or a timestamp."""
+
+    name: str
+    value: exp.Expression
+    kind: TimeKind | None = None
+
+    def read(self, text: str) -> float:
+        """The number of a text that a user types."""
+        try:
+            return TIMES[self.kind].read(text) if self.kind else float(text)
+        except ValueError:
+            wanted = "a date" if self.kind else "a number"
+            raise OptionError(f"--holdout {text}: {self.name} is {wanted}") from None
+
+    def written(self, number: float) -> str:
+        return TIMES[self.kind].written(number) if self.kind else f"{number:.17g}"
+
+    def span(self, text: float | str | None) -> float:
+        """The length of a gap in the unit of the number."""
+        number, seconds = Span.read(text or 0)
+        if self.kind:
+            return number * (seconds or DAY) / TIMES[self.kind].seconds
+        if seconds:
+            raise OptionError(f"--gap {text}: {self.name} is a number, and so is a gap", hint="leave out the unit")
+        return number
+
+
+@dataclass(frozen=True)
 class FeatureQuery:
     """The query taken apart. Every column in every expression is quoted and qualified by a relation's alias."""
 
@@ -227,6 +257,8 @@ class FeatureQuery:
     decide this are not copied."""
     marks: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
+    time: Moment | None = None
+    """By which the rows of the label's relation are split."""
     spanning: tuple[Spanning, ...] = ()
     """Conditions of WHERE that await their relation (query/meeting.py)."""
     relied: tuple[Key, ...] = ()
@@ -302,6 +334,10 @@ class FeatureQuery:
     def is_optional(self, alias: str) -> bool:
         return alias in self.parents
 
+    def without(self, name: str) -> "FeatureQuery":
+        """Without the features of this name."""
+        return replace(self, features=tuple(f for f in self.features if f.name != name))
+
     def with_relation(self, changed: Relation) -> "FeatureQuery":
         """With this in place of the relation of its alias."""
         return replace(self, relations=tuple(changed if r.alias == changed.alias else r for r in self.relations))
@@ -318,6 +354,7 @@ class FeatureQuery:
     def used_columns(self, alias: str) -> tuple[Column, ...]:
         """The columns of a relation that the query mentions, in the order of the relation."""
         relation = self.relation(alias)
-        mentioned = [*self.expressions(alias), *relation.filters, *relation.late_filters]
+        when = [self.time.value] if self.time and alias == self.label_relation else []
+        mentioned = [*self.expressions(alias), *when, *relation.filters, *relation.late_filters]
         names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
         return tuple(column for column in relation.columns if column.name in names)

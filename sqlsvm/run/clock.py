@@ -31,8 +31,6 @@ SAID: Mapping[Phase, str] = {
 """What is shown of a phase. The others say it themselves, with names and numbers."""
 
 steps = logging.getLogger(__name__)
-NOTE = logging.INFO + 1
-"""The level of what is worth keeping in a log of steps."""
 
 
 class Clock:

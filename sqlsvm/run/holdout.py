@@ -72,11 +72,14 @@ def counted_part(
 @contextmanager
 def _told_of(holdout: Holdout, part: Part) -> Iterator[None]:
     """Steps and errors name the part in which they occur."""
-    steps.info("selecting the rows that --holdout %s %s", holdout.fraction, _VERBS[part])
+    steps.info("selecting the rows that --holdout %s %s", holdout.share, _VERBS[part])
     try:
         yield
     except DataError as error:
-        again = "choose another fraction or --seed to split the rows differently"
-        these = f"of the rows that --holdout {holdout.fraction} {_VERBS[part]}; {again}"
+        at_random = isinstance(holdout.share, float)
+        again = (
+            "choose another fraction or --seed to split the rows differently" if at_random else "choose another date"
+        )
+        these = f"of the rows that --holdout {holdout.share} {_VERBS[part]}; {again}"
         detail = f"{error.detail}; {these}" if error.detail else these
         raise DataError(error.message, detail=detail, hint=error.hint) from error

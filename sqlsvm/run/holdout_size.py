@@ -1,4 +1,4 @@
-"""How many rows --holdout auto keeps out of a training.
+"""How many rows --holdout auto keeps out of a training, and from when on the latest ones are.
 
 With a probability of 1 - delta, the share of wrong rows among n independent rows is within epsilon of that of all rows
 for all linear classifiers with d weights at once, if n >= c / epsilon^2 (d + ln 1/delta) (uniform convergence). So it
@@ -11,6 +11,7 @@ worth (sum s)^2 / sum s^2 independent rows at least (Kish), and a share of the c
 import logging
 from dataclasses import replace
 from math import ceil, log, sqrt
+from typing import Any
 
 from sqlsvm.compile.clusters import POWERS, SIZES, apart, sizes
 from sqlsvm.errors import DataError
@@ -19,9 +20,10 @@ from sqlsvm.options import Share
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.clock import NOTE
+from sqlsvm.query.rewrites.split import start_of
 from sqlsvm.run.problem import prepared
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ def error_within(weights: int, rows: float) -> float:
     return ceil(1000.0 * sqrt(needed_rows(weights, 1.0) / rows) - 1e-9) / 1000.0
 
 
-def chosen_share(work: Workspace, query: FeatureQuery, options: ProblemOptions, asked: str) -> float:
+def chosen_share(work: Workspace, query: FeatureQuery, options: ProblemOptions, asked: Any) -> float:
     """What `asked` means for the rows of this query, each class counting as it is."""
     error = Share.error(asked)
     assert error
@@ -66,6 +68,14 @@ def chosen_share(work: Workspace, query: FeatureQuery, options: ProblemOptions, 
         *(asked, share, f"{found.clusters:,.0f}", f"{share * found.effective:,.0f}"),
     )
     return share
+
+
+def chosen_start(work: Workspace, query: FeatureQuery, options: ProblemOptions, share: Any) -> str:
+    """From when on the latest rows are."""
+    start = start_of(query, work.facts, share)
+    alias, time = query.label_relation, query.time and query.time.name
+    steps.log(NOTE, "--holdout %s keeps out the rows of %s from %s %s on", share, alias, time, start)
+    return start
 
 
 def _clusters(work: Workspace, plan: Plan, asked: str) -> Sizes:

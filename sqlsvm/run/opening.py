@@ -17,7 +17,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
-from sqlsvm.query.rewrites.split import Holdout, marked
+from sqlsvm.query.rewrites.split import Holdout, marked, timed
 from sqlsvm.reading import made
 from sqlsvm.run.derived import reading
 from sqlsvm.run.problem import Problem, prepared
@@ -52,7 +52,7 @@ def labelled(
     are read from a copy. What maps learn from the label, they learn without the rows that are `held` out."""
     read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
     facts, query = Facts(engine), unmapped(engine, text, options, read)
-    query = rewritten(query, facts, *([by_column(options.by)] if options.by else []))
+    query = rewritten(query, facts, *([by_column(options.by)] if options.by else []), timed(options.time))
     if isinstance(maps, int) and options.map:
         from sqlsvm.run.mapping import maps_asked  # it takes as many modules as a training without maps
 

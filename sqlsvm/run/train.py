@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -23,8 +24,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.split import Holdout
-from sqlsvm.rules import Facts, refuse, several_of
-from sqlsvm.run.clock import NOTE, Clock
+from sqlsvm.rules import AUTO, Facts, refuse, several_of
+from sqlsvm.run.clock import Clock
 from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import counted_part, prepared_part
@@ -41,6 +42,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss, custom
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, GoingTogether, OnPass, Record, Solution, State
+from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
@@ -66,6 +68,7 @@ class Training:
     folds: int | None = DEFAULTS["folds"]
     """`effort.seed` makes them, too."""
     split_by: str | None = DEFAULTS["split_by"]
+    gap: float | str | None = DEFAULTS["gap"]
     offload: bool | None = DEFAULTS["offload"]
     machine: Machine = field(default_factory=Machine)
 
@@ -98,8 +101,14 @@ class Training:
         return Penalising(self.lam, self.l1, self.problem.intercept == "free", self.problem.constrain)
 
     @property
+    def is_open(self) -> bool:
+        """Do the data say which rows are held out?"""
+        is_share = isinstance(self.holdout, float)
+        return (is_share and bool(self.problem.time)) or self.holdout in AUTO
+
+    @property
     def held(self) -> Holdout | None:
-        return None if self.holdout is None else Holdout(float(self.holdout), self.effort.seed, self.split_by)
+        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed, self.split_by, self.gap)
 
 
 def train(
@@ -199,16 +208,21 @@ def in_order(trainings: Mapping[str, Training]) -> dict[str, Training]:
 
 
 def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clock: Clock) -> Mapping[str, Training]:
-    """The same trainings with the share of rows to hold out that --holdout auto chooses, in a snapshot of its own: what
-    the offload copies depends on it."""
+    """The same trainings with the share of the rows to hold out that --holdout auto chooses, or with the time from
+    which on they are the latest. In a snapshot of its own: what the offload copies depends on it."""
     training = next(iter(trainings.values()))
-    if not isinstance(training.holdout, str):
+    if not training.is_open:
         return trainings
-    from sqlsvm.run.holdout_size import chosen_share
+    from sqlsvm.run.holdout_size import chosen_share, chosen_start
 
-    query = labelled(engine, text, training.problem, (), offload=training.offload)
-    with brought(engine, query, training.offload) as (here, query), reading(here, query, clock) as (work, query):
-        share = chosen_share(work, query, training.problem, training.holdout)
+    is_start, offload = isinstance(training.holdout, float), training.offload
+    query = labelled(engine, text, replace(training.problem, map=()), (), offload=offload)
+    with (
+        nullcontext((engine, query)) if is_start else brought(engine, query, offload) as (here, query),
+        reading(here, query, clock) as (work, query),
+    ):
+        chosen = chosen_start if is_start else chosen_share
+        share = chosen(work, query, training.problem, training.holdout)
     return {name: replace(each, holdout=share) for name, each in trainings.items()}
 
 
@@ -339,7 +353,7 @@ def in_folds(
     from sqlsvm.run.folding import folded
 
     training = next(iter(trainings.values()))
-    folds = Folds(training.folds or 0, training.effort.seed, training.split_by)
+    folds = Folds(training.folds or 0, training.effort.seed, training.split_by, training.gap)
     by_class = training.problem.intercept == "free"
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
     begun: dict[Loss, list[Made]] = {}

@@ -26,6 +26,8 @@ PARAMETERS = {
     *(
         "folds",
         "split_by",
+        "time",
+        "gap",
         "by",
         "map",
         "kernel",

@@ -33,7 +33,7 @@ def test_an_entity_is_on_one_side() -> None:
 def test_forward_in_time(gap: float) -> None:
     """Each round trains on all that is before what it measures, less the gap, and measures an equal share."""
     times = (ROWS * 37 % 100).astype(float)
-    rounds = Folds(4, gap=gap).of_rows(ROWS, times=times)
+    rounds = Folds(4).of_rows(ROWS, times=times, gap=gap)
     starts = [20.0, 40.0, 60.0, 80.0]
     expected = [start for start in starts if start > gap]
     assert len(rounds) == len(expected)

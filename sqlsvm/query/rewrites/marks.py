@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.facts import Facts, Rule
-from sqlsvm.query.ir import ENTITY, ROW, FeatureQuery
+from sqlsvm.query.ir import ENTITY, ROW, TIME, FeatureQuery
 from sqlsvm.query.rewrites.split import deciding, row_hash
 
 DIFFERENT = 2**31 - 1
@@ -24,6 +24,8 @@ def telling(by: str | None) -> Rule:
         def number(by: str | None) -> exp.Expression:
             return sql.double(row_hash(query, facts, deciding(query, by, facts), 0, DIFFERENT))
 
-        return replace(query, marks={ROW: number(None), **({} if by is None else {ENTITY: number(by)})})
+        entity = {} if by is None else {ENTITY: number(by)}
+        time = {TIME: query.time.value} if query.time else {}
+        return replace(query, marks={ROW: number(None), **entity, **time})
 
     return rule

@@ -14,10 +14,12 @@ In time, parts follow each other: each round trains on what lies before a start,
 there. So the parts of one round are among those of the next, and sums that are kept by part serve all rounds.
 """
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import ceil, inf
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,11 +27,15 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Values
-from sqlsvm.errors import OptionError, nearest
-from sqlsvm.query.facts import Facts, Rule
-from sqlsvm.query.ir import FeatureQuery
-from sqlsvm.query.names import meant
+from sqlsvm.errors import DataError, QueryError
+from sqlsvm.query.facts import Facts, Rule, one
+from sqlsvm.query.ir import FeatureQuery, Moment
+from sqlsvm.query.named import column_named, output_named, role_of
 from sqlsvm.solve.arrays import Array, Indices, Mask
+from sqlsvm.terminal import NOTE
+from sqlsvm.times import DATES, TIMES
+
+steps = logging.getLogger(__name__)
 
 Part = Literal["train", "holdout"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -43,30 +49,75 @@ WHOLE = 1e16
 # -- rows held out -----------------------------------------------------------------------------------------------------
 
 
+def timed(name: str | None) -> Rule:
+    """With the time of each row. An output of that name is no feature: what is measured lies beyond all values that it
+    had in the training."""
+
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        if name is None:
+            return query
+        alias, fold = query.label_relation, facts.engine.fold
+        if known := role_of(query, name, fold):
+            raise QueryError(f"--time: {known[1].name} is the {known[0]}", hint="a time is another column")
+        if (output := output_named(query, alias, "--time", name, fold)) is None:
+            return replace(query, time=_moment(column_named(query, alias, "--time", name, fold), alias))
+        kind = query.times.get(output.name)
+        if output.kind != "numeric" or kind not in (None, *DATES):
+            raise _no_time(output.name, kind or output.kind)
+        time = Moment(output.name, sql.double(output.expression), kind)
+        return replace(query.without(output.name), time=time)
+
+    return rule
+
+
+def _moment(column: Column, alias: str) -> Moment:
+    own = sql.named(column.name, alias)
+    if column.kind in DATES:
+        return Moment(column.name, TIMES[column.kind].number(own), column.kind)
+    if column.kind != "numeric":
+        raise _no_time(column.name, column.type)
+    return Moment(column.name, sql.double(own))
+
+
+def _no_time(name: str, type: str) -> QueryError:
+    return QueryError(f"--time: {name} is of type {type}", hint="take a date, a timestamp or a number")
+
+
 @dataclass(frozen=True)
 class Holdout:
-    fraction: float
+    share: float | str
+    """Of the rows, or the time from which on rows are held out."""
     seed: int = 0
     by: str | None = None
     """The column of the label's relation that decides."""
+    gap: float | str | None = None
+    """So much before that time is left out of the training."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
         """From the options of a training, or those stored with a model."""
-        fraction = options.get("holdout")
-        return cls(float(fraction), int(options["effort"]["seed"]), options.get("split_by")) if fraction else None
+        share, own = options.get("holdout"), (options.get(name) for name in ("split_by", "gap"))
+        return cls(share, int(options["effort"]["seed"]), *own) if share else None
+
+    def condition(self, query: FeatureQuery, facts: Facts) -> exp.Expression:
+        """What is true of a row that is held out, and false of one that trains."""
+        if query.time:
+            start, gap = query.time.read(str(self.share)), query.time.span(self.gap)
+            later = exp.GTE(this=query.time.value.copy(), expression=sql.number(start))
+            earlier = exp.LT(this=query.time.value.copy(), expression=sql.number(start - gap))
+            return sql.case(later, exp.true()).when(earlier, exp.false())
+        alias = query.label_relation
+        without_maps = (c for c in deciding(query, self.by, facts) if not c.name.startswith(sql.WORKING))
+        end = exp.Literal.string(threshold(float(self.share)))
+        return exp.LT(this=digest(without_maps, alias, self.seed), expression=end)
 
 
 def marked(holdout: Holdout | None) -> Rule:
-    """With the condition by which rows of the label's relation are held out."""
+    """With the condition by which rows of the label's relation are held out. It is NULL for rows that are on neither
+    side: those in the gap, and those without a time."""
 
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
-        if holdout is None:
-            return query
-        alias = query.label_relation
-        end = exp.Literal.string(threshold(holdout.fraction))
-        without_maps = (c for c in deciding(query, holdout.by, facts) if not c.name.startswith(sql.WORKING))
-        return replace(query, held_out=exp.LT(this=digest(without_maps, alias, holdout.seed), expression=end))
+        return replace(query, held_out=holdout.condition(query, facts)) if holdout else query
 
     return rule
 
@@ -77,12 +128,7 @@ def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column,
     alias = query.label_relation
     if by is None:
         return query.used_columns(alias)
-    columns = {c.name: c for c in query.relation(alias).columns}
-    own = meant(by, columns, facts.engine.fold)
-    if own is None:
-        hint = nearest(by, columns)
-        raise OptionError(f"--split-by: {alias}, which has the label, has no column {by}", hint=hint)
-    return (columns[own],)
+    return (column_named(query, alias, "--split-by", by, facts.engine.fold),)
 
 
 def part_of(part: Part) -> Rule:
@@ -129,21 +175,39 @@ class Folds:
     seed: int = 0
     by: str | None = None
     """The column of the label's relation that decides."""
-    gap: float = 0.0
-    """Of folds in time, in the unit of `times`: so much is left out before what is measured."""
+    gap: float | str | None = None
+    """Of folds in time: so much is left out before what is measured."""
 
     def split(self, query: FeatureQuery, facts: Facts) -> Split:
-        found = row_hash(query, facts, deciding(query, self.by, facts), self.seed, self.number)
-        return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self._rounds)
+        if query.time is None:
+            found = row_hash(query, facts, deciding(query, self.by, facts), self.seed, self.number)
+            return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self._rounds)
+        forward = self._forward(query, query.time, facts)
+        return Split(forward.part(query.time.value), forward.rounds)
+
+    def _forward(self, query: FeatureQuery, time: Moment, facts: Facts) -> "Forward":
+        """At least two rounds: of one there is no error."""
+        first, starts = times_at(query, time, facts, self._shares)
+        found = Forward.after(first, starts, time.span(self.gap))
+        if len(found.starts) < 2:
+            said = f"--folds {self.number} --time {time.name}: the rows have too few different times"
+            raise DataError(said, hint="take fewer folds or a smaller --gap, or measure with --holdout 0.2")
+        return found
+
+    @property
+    def _shares(self) -> list[float]:
+        """Of the rows, that are before each round."""
+        return [k / (self.number + 1) for k in range(1, self.number + 1)]
 
     def of_rows(
-        self, rows: Values, entities: Values | None = None, times: Array | None = None
+        self, rows: Values, entities: Values | None = None, times: Array | None = None, gap: float = 0.0
     ) -> list[tuple[Mask, Mask]]:
         """Of rows in memory: which train, and which measure, in each round. `rows` says which row of the label's
-        relation each is of. Those with the same entity stay together; with times the rounds go forward."""
+        relation each is of. Those with the same entity stay together; with times the rounds go forward, and the gap is
+        in the unit of the times."""
         if times is not None:
             _, first = np.unique(rows, return_index=True)
-            forward = Forward.of(times[first], self.number, self.gap)
+            forward = Forward.of(times[first], self._shares, gap)
             return [each.masks(forward.parts(times)) for each in forward.rounds]
         different, place = np.unique(rows if entities is None else entities, return_inverse=True)
         parts = np.random.default_rng(self.seed).permutation(len(different)) % self.number
@@ -164,11 +228,11 @@ class Forward:
     gap: float = 0.0
 
     @classmethod
-    def of(cls, times: Array, number: int, gap: float = 0.0) -> "Forward":
-        """So many rounds, if there are enough different times: as many rows are measured in each, and before them."""
+    def of(cls, times: Array, shares: Sequence[float], gap: float = 0.0) -> "Forward":
+        """A round begins after each of these shares of the rows, if their times differ."""
         known = np.sort(times[~np.isnan(times)])
-        ranks = np.ceil(np.arange(1, number + 1) * len(known) / (number + 1)).astype(int)
-        return cls.after(known[0], known[np.minimum(ranks, len(known) - 1)], gap) if len(known) else cls((), gap)
+        after = [known[rank - 1] for rank in ranks(len(known), shares)] if len(known) else []
+        return cls.after(known[0], after, gap) if after else cls((), gap)
 
     @classmethod
     def after(cls, first: float, starts: Iterable[float], gap: float = 0.0) -> "Forward":
@@ -198,6 +262,39 @@ class Forward:
             found = found.when(exp.LT(this=time.copy(), expression=sql.number(end)), sql.integer(n))
         last = exp.GTE(this=time.copy(), expression=sql.number(self.ends[-1]))
         return found.when(last, sql.integer(len(self.ends)))
+
+
+def ranks(rows: float, shares: Iterable[float]) -> list[int]:
+    """The places of the rows that come after these shares of all, counted from 1."""
+    return [int(min(ceil(share * rows - 1e-9) + 1, rows)) for share in shares]
+
+
+def times_at(query: FeatureQuery, time: Moment, facts: Facts, shares: Sequence[float]) -> tuple[float, list[float]]:
+    """The first time, and those of the rows after these shares of the label's relation. Rows without one are in no
+    part."""
+    rows = facts.of(query.relation(query.label_relation)).rows_of([(time.value.copy(), "x")])
+    x = sql.column("x")
+    counts = [(sql.count(), "rows"), (exp.Count(this=x), "known"), (exp.Min(this=x.copy()), "first")]
+    found = one(facts.engine, sql.select(counts, sql.derived(rows.copy(), "r")))
+    if missing := found["rows"] - found["known"]:
+        said = "%s rows of %s have no %s, and are in no part"
+        steps.log(NOTE, said, f"{missing:,.0f}", query.label_relation, time.name)
+    if not found["known"]:
+        raise DataError(f"--time: no row of {query.label_relation} has a {time.name}")
+    known = sql.grouped([(x, "x")], [(sql.count(), "c")], sql.derived(rows, "r")).where(sql.not_null(x))
+    at = facts.engine.fetch(sql.at_ranks(known, ranks(found["known"], shares)))
+    return found["first"], [float(at[f"q{n}"][0]) for n in range(len(shares))]
+
+
+def start_of(query: FeatureQuery, facts: Facts, share: float) -> str:
+    """From when on the latest rows are, of which there are so many."""
+    time = query.time
+    assert time
+    first, (start,) = times_at(query, time, facts, [1.0 - share])
+    if not first < start < inf:
+        hint = "take another share, or say from when on: --holdout DATE"
+        raise DataError(f"--holdout {share} --time {time.name}: no rows are earlier than those held out", hint=hint)
+    return time.written(start)
 
 
 # -- the hash of a row -------------------------------------------------------------------------------------------------

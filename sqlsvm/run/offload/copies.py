@@ -23,7 +23,7 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.variables import inner_variables
 from sqlsvm.query.whole import check_steady
 from sqlsvm.run.derived import counted
-from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output
+from sqlsvm.run.offload.export import HELD, KEEP, TIME, Carried, Export, exports, match_key, output
 
 REPORT_SECONDS = 5.0
 LITTLE = 20_000_000
@@ -208,6 +208,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         audited=tuple(features[f] for f in query.audited),
         held_out=of[query.label_relation].value(HELD) if query.label and query.held_out else None,
         marks={name: of[query.label_relation].value(name) for name in query.marks},
+        time=replace(query.time, value=of[query.label_relation].value(TIME)) if query.time else None,
         maps=query.maps,
         tells_of=query.label_relation if query.label else None,
     )

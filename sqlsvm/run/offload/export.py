@@ -29,8 +29,8 @@ from sqlsvm.query.variables import Variable, inner_variables
 KEEP = "keep"
 """A column of the optional side of a LEFT JOIN: does WHERE keep the row? It is NULL only if there was no match."""
 
-HELD = "held"
-"""A column of the label's relation: `FeatureQuery.held_out`."""
+HELD, TIME = "held", "time"
+"""Columns of the label's relation: `FeatureQuery.held_out`, and the number of `FeatureQuery.time`."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ class _Exporter:
         if self.query.label and self.query.label_relation == alias:
             if self.query.held_out:
                 columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
+            if self.query.time:
+                columns.append(Carried(TIME, self.query.time.value, exp.DType.DOUBLE))
             columns += [Carried(name, value, exp.DType.DOUBLE) for name, value in self.query.marks.items()]
         if optional or not columns:
             keep = sql.every(f.copy() for f in relation.late_filters)

@@ -1,0 +1,165 @@
+"""Rows split by their time: what is held out is later than what trains, and each fold is measured on the part after the
+rows of its training."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sqlsvm import RelationalSVC
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import DataError, OptionError, QueryError, SqlsvmError
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.model import Model
+from sqlsvm.run.problem import Problem
+from sqlsvm.run.train import train
+from tests.ground.opened import build
+from tests.ground.trained import training
+from tests.typed import asked, meant, typed
+
+N = 600
+QUERY = "SELECT o.y, o.x, v.m FROM o JOIN v ON v.c = o.c"
+SCALED: dict[str, Any] = {"lam": 1e-2, "scale": "none"}
+
+
+def orders(engine: Engine) -> None:
+    """Two visits of each customer: a row of o is in two rows of the join. The days and the times say the same."""
+    rng, i = np.random.default_rng(4), np.arange(N)
+    x = rng.normal(size=N)
+    build(engine, "CREATE TABLE o (c INT, x FLOAT8, n INT, y BOOLEAN, late BOOLEAN); CREATE TABLE v (c INT, m FLOAT8)")
+    n = i * 37 % 100
+    columns = {"c": i % 40, "x": x, "n": n, "y": x + rng.normal(size=N) > n / 100, "late": n > 90}
+    engine.copy_in(meant(engine, "o"), columns)
+    engine.copy_in(meant(engine, "v"), {"c": np.arange(80) % 40, "m": rng.normal(size=80)})
+    typed(engine, "ALTER TABLE o ADD COLUMN day DATE")
+    typed(engine, "ALTER TABLE o ADD COLUMN tm TIMESTAMP")
+    typed(
+        engine, "UPDATE o SET day = DATE '2024-01-01' + n, tm = TIMESTAMP '2024-01-01 12:00:00' + n * INTERVAL '1 day'"
+    )
+
+
+HELD: dict[str, tuple[dict[str, Any], str, str, str]] = {
+    "the latest fifth": ({"holdout": 0.2, "time": "day"}, "n < 80", "n >= 80", "2024-03-21"),
+    "with a gap": ({"holdout": 0.2, "time": "tm", "gap": "10 days"}, "n < 70", "n >= 80", "2024-03-21 12:00:00"),
+    "from a date on": ({"holdout": "2024-02-01", "time": "day"}, "n < 31", "n >= 31", "2024-02-01"),
+    "a number": ({"holdout": "50", "time": "n", "gap": 5}, "n < 45", "n >= 50", "50"),
+    "a share of numbers": ({"holdout": 0.1, "time": "n"}, "n < 90", "n >= 90", "90"),
+}
+
+
+@pytest.mark.thin(5)
+@pytest.mark.parametrize("offload", [False, True])
+@pytest.mark.parametrize("case", HELD)
+def test_rows_held_out_are_later(engine: Engine, case: str, offload: bool) -> None:
+    options, trains, held, start = HELD[case]
+    copies = offload and not engine.abilities.in_process
+    orders(engine)
+    svc = RelationalSVC(**SCALED, **options, offload=copies, in_memory=0).fit(engine, QUERY, "y")
+    model, alone = svc.model_, train(engine, "m", f"{QUERY} WHERE {trains}", training(**SCALED))
+    assert model.options["holdout"] == start
+    assert model.join_rows == alone.join_rows
+    assert model.lower_bound <= alone.objective_upper
+    assert alone.lower_bound <= model.objective_upper
+    found = svc.evaluate(part="holdout")
+    assert isinstance(found, Evaluation)
+    rows = asked(engine, f"{QUERY} WHERE {held}")
+    scores = svc.decision_function({name: rows[name] for name in ("x", "m")})
+    y = rows["y"].astype(bool)
+    assert found.positives == y.sum()
+    assert found.negatives == (~y).sum()
+    assert found.true_positive.value == (y & (scores > 0)).sum()
+
+
+def test_an_output_that_is_the_time_is_no_feature(engine: Engine) -> None:
+    orders(engine)
+    text = "SELECT o.y, o.x, v.m, o.day AS placed FROM o JOIN v ON v.c = o.c"
+    model = train(engine, "m", text, training(holdout=0.2, time="placed", lam=1e-2))
+    assert [w.feature for w in model.weights] == ["x", "m"]
+    assert Model.from_json(model.as_json()).options["holdout"] == "2024-03-21"
+
+
+FOLDS: dict[str, tuple[dict[str, Any], int]] = {
+    "days": ({"folds": 4, "time": "day"}, 0),
+    "numbers with a gap": ({"folds": 4, "time": "n", "gap": 10}, 10),
+    "times with a gap": ({"folds": 4, "time": "tm", "gap": "240 hours"}, 10),
+}
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize("in_memory", [0, None])
+@pytest.mark.parametrize("case", FOLDS)
+def test_folds_go_forward(engine: Engine, case: str, in_memory: int | None) -> None:
+    """Each is the training on the rows before, and is measured on the part after it."""
+    options, gap = FOLDS[case]
+    orders(engine)
+    found: list[tuple[float, Values]] = []
+
+    def on_fold(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+        rows = problem.moments.n if problem.part is None else problem.part["times"].astype(float).sum()
+        found.append((rows, weights["m"][0]))
+
+    asked = training(**SCALED, **options)
+    asked = replace(asked, effort=replace(asked.effort, in_memory=in_memory))
+    model = train(engine, "m", QUERY, asked, on_fold=on_fold)
+    for (rows, theta), start in zip(found, (20, 40, 60, 80), strict=True):
+        assert rows == 2 * N / 5
+        text = f"{QUERY} WHERE n < {start - gap}"
+        alone = train(engine, "m", text, training(**SCALED))
+        again = train(engine, "m", text, training(**SCALED, max_passes=1), start=moved(model, theta))
+        assert again.history[0]["objective"] <= alone.objective_upper * (1 + 2e-3)
+
+
+def moved(model: Model, theta: Values) -> Model:
+    return replace(model, intercept=float(theta[0]), weights=replace(model.weights, values=theta[1:]))
+
+
+def test_rows_without_a_time_are_on_no_side(engine: Engine) -> None:
+    orders(engine)
+    typed(engine, "UPDATE o SET day = NULL WHERE n % 10 = 3")
+    model = train(engine, "m", QUERY, training(holdout=0.2, time="day", lam=1e-2))
+    assert model.join_rows + sum(model.trained_on.held_out.values()) == 2 * N * 9 / 10
+    typed(engine, "UPDATE o SET day = NULL")
+    with pytest.raises(DataError, match="no row of o has a day"):
+        train(engine, "m", QUERY, training(holdout=0.2, time="day"))
+
+
+REFUSED: dict[str, tuple[dict[str, Any], type[SqlsvmError], str]] = {
+    "no such column": (
+        {"time": "dat", "holdout": 0.2},
+        QueryError,
+        "--time: o, which has the label, has no column dat",
+    ),
+    "of another table": ({"time": "m", "holdout": 0.2}, QueryError, "--time: m is not a column of o"),
+    "the label": ({"time": "y", "holdout": 0.2}, QueryError, "--time: y is the label"),
+    "no time": ({"time": "late", "holdout": 0.2}, QueryError, "--time: late is of type"),
+    "all rows": ({"time": "n", "holdout": "-1"}, DataError, "the join has no rows"),
+    "no date": ({"time": "n", "holdout": "2024-01-01"}, OptionError, "--holdout 2024-01-01: n is a number"),
+    "no number": ({"time": "day", "holdout": "7"}, OptionError, "--holdout 7: day is a date"),
+    "a gap with a unit": ({"time": "n", "holdout": "7", "gap": "3 days"}, OptionError, "--gap 3 days: n is a number"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_time(duckdb: Engine, case: str) -> None:
+    options, error, said = REFUSED[case]
+    orders(duckdb)
+    with pytest.raises(error, match=said):
+        train(duckdb, "m", QUERY, training(**options))
+
+
+TYPED = (
+    ({"time": "day"}, "--time says which rows"),
+    ({"holdout": "2024-01-01"}, "--holdout 2024-01-01 says from when on"),
+    ({"holdout": "auto", "time": "day"}, "--holdout auto takes rows at random"),
+    ({"holdout": 0.2, "time": "day", "split_by": "c"}, "--split-by keeps rows of one value together"),
+    ({"holdout": 0.2, "gap": "30 days"}, "--gap lies between"),
+    ({"holdout": 0.2, "time": "day", "gap": "a while"}, "gap must be a span such as '30 days'"),
+)
+
+
+@pytest.mark.parametrize(("options", "said"), TYPED, ids=[said for _, said in TYPED])
+def test_what_does_not_go_together(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        training(**options)
