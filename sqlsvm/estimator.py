@@ -18,7 +18,7 @@ from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
-from sqlsvm.ask.rows import on_all, on_parts, options_of
+from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Values
 from sqlsvm.engine.given import Database, query_of
@@ -321,16 +321,14 @@ class Relational(Fitted):
     def describe(self, database: Database | None = None, query: str | None = None) -> Description:
         """What is in the columns of its query, or of another, over the join: as `sqlsvm describe` says it."""
         with self._looking(database, query) as (engine, model, offload):
-            text, asked = stored_query(engine, model), options_of(model)
-            roles: dict[str, Any] = {"label": asked.label, "weight": asked.weight, "categorical": asked.categorical}
-            return describe(engine, text, **roles, positive=asked.positive, offload=offload)
+            text = stored_query(engine, model)
+            return describe(engine, text, positive=model.positive, offload=offload, **roles_of(model))
 
     def components(self, k: int = K, database: Database | None = None, query: str | None = None) -> Components:
         """The first principal components of the numbers of its query, or of another, scaled as it scales them."""
         with self._looking(database, query) as (engine, model, offload):
-            text, asked, scale = stored_query(engine, model), options_of(model), self.scale
-            roles: dict[str, Any] = {"label": asked.label, "weight": asked.weight, "categorical": asked.categorical}
-            return components(engine, text, k=k, **roles, nulls=asked.nulls, scale=scale, offload=offload)
+            how: dict[str, Any] = {"nulls": model.nulls, "scale": self.scale, "offload": offload}
+            return components(engine, stored_query(engine, model), k=k, **how, **roles_of(model))
 
     def _measured(
         self,

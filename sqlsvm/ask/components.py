@@ -1,11 +1,10 @@
 """`sqlsvm components`: the principal components of the numbers of a join."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import DEFAULTS, Nulls, Scale
-from sqlsvm.query.read_query import read_query
+from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.run.components import Components, components_of
 
 K = 5
@@ -16,14 +15,12 @@ def components(
     text: str,
     *,
     k: int = K,
-    label: str | None = None,
-    weight: str | None = None,
-    categorical: Sequence[str] = (),
     nulls: Nulls = DEFAULTS["nulls"],
     scale: Scale = DEFAULTS["scale"],
     offload: bool | None = None,
+    **roles: Unpack[Roles],
 ) -> Components:
-    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
+    query = read_query(engine, text, **roles)
     return components_of(engine, query, k, nulls=nulls, scale=scale, offload=offload)
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sqlsvm.model.plain import plain
 from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.target import Binary, Classes, Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery
-from sqlsvm.query.read_query import read_query
+from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.run.columns import CONSTANT, LABEL, JoinFacts, Joint, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
@@ -85,22 +85,20 @@ def describe(
     engine: Engine,
     text: str,
     *,
-    label: str | None = None,
-    weight: str | None = None,
     positive: str | None = None,
-    categorical: Sequence[str] = (),
-    top: int = TOP,
+    values: int = TOP,
     offload: bool | None = None,
+    **roles: Unpack[Roles],
 ) -> Description:
     """From one snapshot of the tables. A row of weight w counts as w rows."""
-    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
+    query = read_query(engine, text, **roles)
     with brought(engine, query, offload) as (here, query), reading(here, query) as (work, query):
         steps.info("looking at rows and keys of the tables")
         columns, target = _columns(work, query, positive)
         steps.info("reading the columns of the join")
         facts = read_facts(work, columns)
         members = members_of(columns)
-        found = tuple(_Reader(work, columns, target, facts, members, top).read(query))
+        found = tuple(_Reader(work, columns, target, facts, members, values).read(query))
         steps.info("reading the products of the columns")
         joint = read_joint(work, columns, facts, tuple(members.values()))
     return _description(query, target, facts.rows, found, tuple(members), joint)

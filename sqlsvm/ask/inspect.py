@@ -1,15 +1,16 @@
 """`sqlsvm inspect`: what a feature query joins, how, and how many rows the join has, before any training."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.ask.alike import Alike, alike_in_join
 from sqlsvm.ask.heavy import HeavyKeys, heavy_keys
+from sqlsvm.ask.rows import roles_of
 from sqlsvm.compile.count import count_pass, total_table
 from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
 from sqlsvm.engine.base import Engine
@@ -22,7 +23,7 @@ from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, Classes, Target, if_classes
 from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
-from sqlsvm.query.read_query import read_query
+from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.run.derived import reading
 from sqlsvm.run.workspace import Workspace
 
@@ -78,18 +79,16 @@ def inspect(
     engine: Engine,
     text: str,
     *,
-    label: str | None = None,
-    weight: str | None = None,
     positive: str | None = None,
-    categorical: Sequence[str] = (),
     heavy: int = 0,
     approximate: bool = False,
+    **roles: Unpack[Roles],
 ) -> Inspection:
     """Read the facts of a feature query from one snapshot. The join is counted, not built. `heavy`: how many keys of
     each many-to-many edge to list; `approximate`: find them by a sketch of the engine."""
     if approximate and not engine.abilities.frequent:
         raise OptionError("this database has no sketch of frequent values", hint="leave --approximate out")
-    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
+    query = read_query(engine, text, **roles)
     with naming_features(engine, query), reading(engine, query) as (work, query):
         steps.info("looking at rows and keys of the tables")
         target = if_classes(engine, query, positive) if query.label else None
@@ -119,15 +118,7 @@ def inspect(
 
 def inspect_model(engine: Engine, model: Model) -> Inspection:
     """The same for the query of a model, on the data as it is now."""
-    asked = model.options.get("problem", {})
-    return inspect(
-        engine,
-        stored_query(engine, model),
-        label=model.label,
-        weight=asked.get("weight"),
-        positive=model.positive,
-        categorical=tuple(asked.get("categorical", ())),
-    )
+    return inspect(engine, stored_query(engine, model), positive=model.positive, **roles_of(model))
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

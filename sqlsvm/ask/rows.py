@@ -12,6 +12,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.read_query import Roles
 from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import prepared_part
@@ -67,6 +68,12 @@ def _rows(
     query = marked(holdout)(query, Facts(engine))
     with brought(engine, query, offload) as (here, query), reading(here, query) as (work, query):
         yield work, query
+
+
+def roles_of(model: Model) -> Roles:
+    """What its outputs were, for what is asked about its query."""
+    asked = options_of(model)
+    return {"label": asked.label, "weight": asked.weight, "categorical": asked.categorical}
 
 
 def options_of(model: Model) -> ProblemOptions:

@@ -1,7 +1,6 @@
 """The verbs on a query: inspect, describe, components, explain, count."""
 
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,13 +55,10 @@ if TYPE_CHECKING:
 def inspect(
     dsn: str,
     query: str,
-    label: str | None,
-    weight: str | None,
-    positive: str | None,
-    categorical: Iterable[str],
     heavy: int,
     approximate: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Show what a query joins, how, and how many rows the join has.
 
@@ -74,9 +70,8 @@ def inspect(
 
     if approximate and not heavy:
         raise click.UsageError("--approximate needs --heavy", click.get_current_context())
-    roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
     with opened(dsn) as engine:
-        found = inspection.inspect(engine, query, **roles, heavy=heavy, approximate=approximate)
+        found = inspection.inspect(engine, query, heavy=heavy, approximate=approximate, **options)
     show_either(as_json, lambda: inspection.as_json(found), lambda: draw(found, sys.stdout))
 
 
@@ -106,7 +101,7 @@ def describe(dsn: str, query: str, values: int, page: str | None, as_json: bool,
     if page is not None:
         check_place(page)
     with opened(dsn) as engine:
-        found = describing.describe(engine, query, top=values, **options)
+        found = describing.describe(engine, query, values=values, **options)
     if page is not None:
         _write_description(found, page)
         return

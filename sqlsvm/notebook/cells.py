@@ -12,13 +12,14 @@ from sqlsvm.ask.inspect import Inspection
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
+from sqlsvm.notebook.told import reworded
 from sqlsvm.run.components import Components
 
 _STYLE = "white-space: pre; overflow-x: auto; line-height: 1.3; text-align: left; color: inherit; background: none"
 
 
 def text(found: object) -> str:
-    return _DRAWN[type(found)](found, StringIO())
+    return reworded(_DRAWN[type(found)](found, StringIO()))
 
 
 def html(found: object) -> str:

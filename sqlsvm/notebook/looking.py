@@ -19,6 +19,7 @@ from sqlsvm.notebook.told import in_python
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query.read_query import Roles
 from sqlsvm.run.components import Components
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training
@@ -41,9 +42,9 @@ def inspect(
 
     `heavy` lists so many keys of each many-to-many join that make the most rows. Nothing is changed, and the join is
     counted, not made."""
-    roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
+    roles: Roles = {"label": label, "weight": weight, "categorical": categorical}
     with in_python(), opened(database) as engine:
-        return of_joins.inspect(engine, query_of(database, query), **roles, heavy=heavy)
+        return of_joins.inspect(engine, query_of(database, query), positive=positive, heavy=heavy, **roles)
 
 
 def describe(
@@ -58,9 +59,9 @@ def describe(
 ) -> Description:
     """What is in the columns of the join: NULLs, mean, deviation, range and quantiles of numbers, the `values` most
     frequent categories, and how each column goes with the label. All of it is exact."""
-    roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
+    roles: Roles = {"label": label, "weight": weight, "categorical": categorical}
     with in_python(), opened(database) as engine:
-        return of_columns.describe(engine, query_of(database, query), **roles, top=values)
+        return of_columns.describe(engine, query_of(database, query), positive=positive, values=values, **roles)
 
 
 def components(
@@ -76,9 +77,9 @@ def components(
 ) -> Components:
     """The first `k` principal components of the numbers of the join, from their exact covariance. The label is no
     feature."""
-    roles: dict[str, Any] = {"label": label, "weight": weight, "categorical": tuple(categorical)}
+    roles: Roles = {"label": label, "weight": weight, "categorical": categorical}
     with in_python(), opened(database) as engine:
-        return of_components.components(engine, query_of(database, query), k=k, **roles, nulls=nulls, scale=scale)
+        return of_components.components(engine, query_of(database, query), k=k, nulls=nulls, scale=scale, **roles)
 
 
 def explain(

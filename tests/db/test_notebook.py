@@ -3,6 +3,7 @@
 import builtins
 import logging
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from sqlsvm.notebook.progress import on_screen
 from sqlsvm.notebook.told import reworded
 from sqlsvm.solve.solution import Record
 from tests.db.test_given import QUERY, TABLES
+from tests.ground.browser import Browser, browser
 
 matplotlib.use("agg")
 
@@ -183,8 +185,39 @@ def test_results_print_as_the_command_line_shows_them(
         assert said in str(result)
         page = result._repr_html_()  # type: ignore[attr-defined]
         assert said in page
-        assert "color: inherit" in page
+        assert "sqlsvm evaluate" not in page
     assert "&lt;b&gt;" in sqlsvm.inspect({"t": {"<b>": [1.0, 2.0]}}, 'SELECT t."<b>" FROM t')._repr_html_()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("chromium")) as found:
+        yield found
+
+
+AS_SHOWN = """[...document.querySelectorAll('pre')].map(pre => {
+    const style = getComputedStyle(pre), range = document.createRange(), text = pre.firstChild;
+    const width = n => {
+        range.setStart(text, n);
+        range.setEnd(text, n + 1);
+        return range.getBoundingClientRect().width;
+    };
+    const widths = [...text.data.slice(0, 200)].flatMap((c, n) => c == '\\n' ? [] : [width(n)]);
+    return [style.color, style.backgroundColor, Math.max(...widths) - Math.min(...widths) < 0.1];
+})"""
+
+
+@pytest.mark.parametrize(("paper", "ink"), [("white", "rgb(17, 17, 17)"), ("black", "rgb(221, 221, 221)")])
+def test_cells_in_a_browser(svc: RelationalSVC, chromium: Browser, paper: str, ink: str, tmp_path: Path) -> None:
+    """In the colours of a light and of a dark notebook; as wide as the screen, with columns below each other."""
+    found: list[Any] = [svc, svc.evaluate(), sqlsvm.inspect(TABLES, QUERY), sqlsvm.describe(TABLES, QUERY, "late")]
+    cells = "".join(each._repr_html_() for each in found)
+    page = tmp_path / "page.html"
+    theirs = "<style>pre { color: red; background: yellow; white-space: normal }</style>"
+    page.write_text(f"<meta charset=utf-8>{theirs}<body style='background: {paper}; color: {ink}'>{cells}")
+    chromium.show(page, 375, "light")
+    assert chromium.ask("document.documentElement.scrollWidth") == 375
+    assert chromium.ask(AS_SHOWN) == [[ink, "rgba(0, 0, 0, 0)", True]] * 4
 
 
 def test_counts_are_a_frame() -> None:

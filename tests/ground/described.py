@@ -25,7 +25,7 @@ FEW = 3
 def compared(engine: Engine, world: World, *, offload: bool = False) -> Description:
     """Every figure of a world that is in the database. The label of a world has two values."""
     label = world.label.name if world.label else None
-    found = describe(engine, world.query(engine.dialect), label=label, top=FEW, offload=offload)
+    found = describe(engine, world.query(engine.dialect), label=label, values=FEW, offload=offload)
     rows = Reference(engine, world).joined
     assert found.rows == rows.rows
     named = {engine.fold(name, True): values for name, values in rows.features.items()}
