@@ -1,7 +1,9 @@
 """RelationalSVC, RelationalSVR and others have the interface of scikit-learn, which need not be installed."""
 
+import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -20,8 +22,8 @@ from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
-from sqlsvm.engine.base import Values
-from sqlsvm.engine.given import Database, query_of
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.given import Database, opens_anew, query_of
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
@@ -56,6 +58,7 @@ from sqlsvm.options import (
 )
 from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.components import Components
+from sqlsvm.run.outlasting import outlasting
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import Training
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 Found = TypeVar("Found")
+
+steps = logging.getLogger(__name__)
 
 
 EVALUATES_ONE = "evaluate measures one"
@@ -229,17 +234,22 @@ class Relational(Fitted):
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
         one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
-        continuation = Continuation(before)
+        known = dict.fromkeys(trainings, Continuation(before)) if one_loss else {}
         try:
-            with self._opened(database) as engine, watched(self.verbose, self.tol) as told:
-                known, text = dict.fromkeys(trainings, continuation) if one_loss else {}, query_of(database, query)
-                alone = len(trainings) == 1
-                models = trained(engine, text, trainings, lambda name: told(name, alone), known, start)
-                models = with_probabilities(engine, models, offload=_as_option("offload", self.offload))
+            with ExitStack() as connections, watched(self.verbose, self.tol) as told:
+                engine = connections.enter_context(self._opened(database))
+                opens = (lambda: self._opened(database)) if opens_anew(database) else None
+                text, alone = query_of(database, query), len(trainings) == 1
+
+                def train(on: Engine) -> list[Model]:
+                    models = trained(on, text, trainings, lambda name: told(name, alone), known, start)
+                    return with_probabilities(on, models, offload=_as_option("offload", self.offload))
+
+                _, models = outlasting(engine, opens, known, connections, train, steps.info)
         except (KeyboardInterrupt, EngineError):
-            self._passes = continuation.last or before
+            self._passes = next((each.last or each.before for each in known.values()), before)
             raise
-        self._passes = continuation.last if continuation.unfinished else None
+        self._passes = next((each.last for each in known.values() if each.unfinished), None)
         return models
 
     def _fit(self, database: Database, model: Model) -> None:

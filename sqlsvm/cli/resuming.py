@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from mmap import mmap
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.options import opened
-from sqlsvm.errors import ConnectionLost, EngineError, OptionError, SqlsvmError, is_out_of_memory
+from sqlsvm.errors import EngineError, OptionError, SqlsvmError, is_out_of_memory
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_AGE = "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP() - PG_POSTMASTER_START_TIME()) AS age"
-BACK = 30.0
-"""Seconds in which a server that was restarted may come back."""
 RESERVE = 1 << 26
 """Bytes of address space that a training leaves free. It takes some to keep its passes when there is no more."""
 
@@ -129,16 +125,11 @@ class Keeper:
     ) -> "tuple[Engine, T]":
         """The work, and the engine on which it ended: if the server is restarted meanwhile, it goes on from the passes
         so far, on a new connection."""
-        from sqlsvm.run.resume import Continuation
+        from sqlsvm.run.outlasting import outlasting
 
-        while True:
-            began = monotonic()
-            try:
-                return engine, work(engine)
-            except ConnectionLost as lost:
-                engine = connections.enter_context(_restarted(self.dsn, began, lost))
-                for name, each in continuations.items():
-                    continuations[name] = Continuation(each.last or each.before, say)
+        dsn = self.dsn
+        opens = None if dsn is None else lambda: opened(dsn)
+        return outlasting(engine, opens, continuations, connections, work, say)
 
     def close(self, continuations: "Mapping[str, Continuation]") -> None:
         """All passes are kept if a training did not converge: the same command goes on with all trainings."""
@@ -173,31 +164,3 @@ class Keeper:
                 raise
             with opened(self.dsn) as engine:
                 open_store(engine).save_state(name, body)
-
-
-@contextmanager
-def _restarted(dsn: str | None, began: float, lost: ConnectionLost) -> "Iterator[Engine]":
-    """A connection to the server that was restarted since then. Else the session was ended on purpose, or by a timeout
-    of the server, and the error holds."""
-    from sqlsvm.engine.base import Text
-
-    if dsn is None:
-        raise lost
-    end, said = monotonic() + BACK, False
-    with ExitStack() as connection:
-        while True:
-            try:
-                engine = connection.enter_context(opened(dsn))
-                age = engine.fetch(Text(_AGE))["age"][0]
-                break
-            except EngineError:
-                if monotonic() > end:
-                    raise lost from None
-                if not said:
-                    say(f"{lost.message}; waiting up to {BACK:.0f} s for the server")
-                said = True
-                sleep(0.2)
-        if float(age) > monotonic() - began:
-            raise lost
-        say("the server was restarted; the training goes on from its passes so far")
-        yield engine

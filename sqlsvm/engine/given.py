@@ -11,7 +11,7 @@ import numpy as np
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import ConnectionLost, OptionError
 
 Database: TypeAlias = Any
 """A URL, or anything that `opened` lists."""
@@ -39,6 +39,11 @@ def opened(given: Database) -> AbstractContextManager[Engine]:
             return _KINDS[module](given)
     hint = 'name it: {"orders": orders}' if hasattr(given, "columns") else f"give {_ACCEPTED}"
     raise OptionError(f"{_named(given)} is not a database", hint=hint)
+
+
+def opens_anew(given: Database) -> bool:
+    """Can it be opened again, if its server is restarted? A connection of the caller cannot."""
+    return isinstance(given, str) or hasattr(given, "raw_connection") or hasattr(given, "render_as_string")
 
 
 def is_query(given: Database) -> bool:
@@ -97,7 +102,11 @@ def _sqlalchemy(given: Any) -> Iterator[Engine]:
     url = getattr(given, "url", given)
     if hasattr(given, "raw_connection") and given.driver in ("psycopg", "duckdb_engine"):
         with closing(given.raw_connection()) as pooled, opened(pooled.driver_connection) as engine:
-            yield engine
+            try:
+                yield engine
+            except ConnectionLost:
+                pooled.invalidate()  # so that its pool gives it to no one
+                raise
     elif hasattr(given, "connection"):
         with opened(given.connection.driver_connection) as engine:
             yield engine

@@ -1,6 +1,7 @@
 """What a caller has is what is trained on: connections and frames. All give the model of a DuckDB file."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -13,11 +14,13 @@ from psycopg.conninfo import conninfo_to_dict
 
 import sqlsvm
 from sqlsvm import RelationalSVC
+from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import opened
-from sqlsvm.errors import EngineError, OptionError, QueryError, SqlsvmError
+from sqlsvm.errors import ConnectionLost, EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.join_oracle import JoinOracle
+from tests.faults.cluster import cluster
 from tests.ground.opened import build
 from tests.typed import meant
 
@@ -72,14 +75,18 @@ def connection(shop: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture
 def server_shop(postgres: Engine, postgres_dsn: str) -> str:
     """The same rows on a server; a role and a schema of their own path."""
+    filled(postgres)
+    return postgres_dsn
+
+
+def filled(engine: Engine) -> None:
     build(
-        postgres,
+        engine,
         "CREATE TABLE orders (late boolean, days double precision, kind text, customer integer);"
         "CREATE TABLE customers (id integer, age double precision)",
     )
     for name, columns in TABLES.items():
-        postgres.copy_in(meant(postgres, name), columns)
-    return postgres_dsn
+        engine.copy_in(meant(engine, name), columns)
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
@@ -333,6 +340,43 @@ def test_a_connection_of_psycopg_that_only_reads(server_shop: str) -> None:
             with pytest.raises(SqlsvmError, match="read-only transaction"):
                 svc.save(connection, "late")
             assert (connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS) is within
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["url", "sqlalchemy", "connection"])
+def test_a_restart_of_the_server(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The training goes on with its passes where it can connect again; a connection of the caller is gone, but the
+    passes are not."""
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    whole, made = JoinOracle.pass_, 0
+    with cluster() as server, ExitStack() as opened_here:
+        with connect(server.dsn) as engine:
+            filled(engine)
+        database: Any = server.dsn
+        if kind == "connection":
+            database = opened_here.enter_context(psycopg.connect(server.dsn))
+        if kind == "sqlalchemy":
+            query = {name: str(value) for name, value in conninfo_to_dict(server.dsn).items()}
+            database = sqlalchemy.create_engine(sqlalchemy.make_url("postgresql+psycopg://").set(query=query))
+            opened_here.callback(database.dispose)
+
+        def restarting(oracle: JoinOracle, *given: Any, **named: Any) -> Any:
+            nonlocal made
+            made += 1
+            if made == 2:
+                server.stop()
+                server.start()
+            return whole(oracle, *given, **named)
+
+        monkeypatch.setattr(JoinOracle, "pass_", restarting)
+        svc = RelationalSVC(1e-2, in_memory=0, sample=20, tol=1e-6, warm_start=True)
+        if kind == "connection":
+            with pytest.raises(ConnectionLost):
+                svc.fit(database, QUERY, "late")
+            database = server.dsn
+        svc.fit(database, QUERY, "late")
+        assert svc.gap_ <= 1e-6
+        assert svc.n_iter_ == made - 1, "only the pass that was lost is made again"
 
 
 def test_what_sqlalchemy_has(server_shop: str, expected: float) -> None:
