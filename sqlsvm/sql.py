@@ -134,6 +134,12 @@ def row_number(*order: str) -> exp.Window:
     return window(exp.RowNumber(), (), order)
 
 
+def dense_rank(values: Iterable[exp.Expression]) -> exp.Window:
+    """A number for each row, from 1: the same for rows of which these are equal."""
+    places = [exp.Ordered(this=value, nulls_first=False) for value in values]
+    return exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=places))
+
+
 def coalesce(expression: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
     return exp.Coalesce(this=expression, expressions=[otherwise])
 

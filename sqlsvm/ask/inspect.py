@@ -93,6 +93,7 @@ def inspect(
         steps.info("looking at rows and keys of the tables")
         target = if_classes(engine, query, positive) if query.label else None
         catalog = checked(work.facts, query)
+        query = catalog.query
         tree = join_tree(query, catalog)
         steps.info("comparing the features")
         pairs = alike_in_join(work, tree)
@@ -136,7 +137,8 @@ def _survivors(tree: JoinTree, alias: str) -> exp.Select:
     node = tree.node_of(alias)
     whole = sql.table(total_table(node), "t")
     size: exp.Expression = sql.column("w", "t")
-    own = [v for v in tree.variables if v.match and v.match.relation == alias]
+    join = tree.query.left_join(alias)
+    own = [v for v in tree.variables if join and join.found.right in v.terms]
     real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]
     if len(tree.nodes[node]) == 1:
         return sql.select([(sql.sum_or_zero(size), "n")], whole).where(*real)
@@ -165,7 +167,7 @@ def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
     left, right = tree.nodes[edge.left], tree.nodes[edge.right]
     if left_join := edge_left_join(tree, edge):
         pairs = [(e.left, e.right) if e.left.relation in left else (e.right, e.left) for e in left_join.equalities]
-        return catalog.edge(pairs[0][0].relation, pairs[0][1].relation, pairs, before_where=True)
+        return catalog.edge(pairs[0][0].relation, pairs[0][1].relation, pairs, looked=True)
     if len(left) == len(right) == 1:
         return catalog.edge(left[0], right[0], shared_terms(tree, edge))
     ours, theirs = (_node_keys(node, edge) for node in (edge.left, edge.right))
@@ -176,12 +178,13 @@ def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
 def shared_terms(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:
     """Of an edge between two relations, with the equalities that are implied."""
     (left,), (right,) = tree.nodes[edge.left], tree.nodes[edge.right]
-    shared = [tree.variables[v] for v in edge.on]
-    return [(a, b) for v in shared for a in v.at(left) for b in v.at(right)]
+    shared, spelt = [tree.variables[v] for v in edge.on], tree.query.spelt
+    return [p for v in shared for a in v.at(left) for b in v.at(right) for p in zip(spelt(a), spelt(b), strict=True)]
 
 
 def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
-    return next((m for m in (tree.variables[v].match for v in edge.on) if m), None)
+    terms = {term for v in edge.on for term in tree.variables[v].terms}
+    return next((j for j in tree.query.left_joins if j.found.right in terms), None)
 
 
 def _node_keys(node: int, edge: Edge) -> exp.Select:

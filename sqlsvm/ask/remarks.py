@@ -69,8 +69,8 @@ def _own_rows(found: Inspection, node: int) -> float | None:
 def _reasons_of_emptiness(found: Inspection) -> Iterator[str]:
     """Which relation has no rows, or else which pair of relations has no common key, as far as it is known."""
     query = found.tree.query
-    empty = [r.alias for r in found.relations if not r.rows and not query.is_optional(r.alias)]
-    filtered = [] if empty else [alias for alias in _filtered_away(found) if not query.is_optional(alias)]
+    empty = [r.alias for r in found.relations if not r.rows and r.alias not in query.parents]
+    filtered = [] if empty else [alias for alias in _filtered_away(found) if alias not in query.parents]
     apart = [] if empty or filtered else list(_never_meeting(found))
     yield from (f"{printable(alias)} has no rows" for alias in empty)
     yield from (f"no row of {printable(alias)} passes the conditions on it" for alias in filtered)
@@ -109,4 +109,4 @@ def _never_meeting(found: Inspection) -> Iterator[Edge]:
 def _unfiltered(found: Inspection, node: int) -> float | None:
     """The rows of a node, if it is one relation without conditions."""
     relation = found.tree.query.relation(found.tree.nodes[node][0])
-    return None if relation.filters or relation.late_filters else _own_rows(found, node)
+    return None if relation.filters or relation.optional else _own_rows(found, node)

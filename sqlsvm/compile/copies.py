@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import most_frequent
 from sqlsvm.compile.moments import counts_of
-from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
+from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_found
 from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Dictionary
@@ -17,7 +17,7 @@ from sqlsvm.query.rows import met_rows_of
 
 def working_tables(plan: Plan) -> Iterator[Statement]:
     every = [o for node in range(len(plan.tree.nodes)) for o in outputs(plan, node)]
-    first, second = _dictionaries(plan), prepare_matches(plan.tree, every)
+    first, second = _dictionaries(plan), prepare_found(plan.tree, every)
     if any(d.top for d in plan.design.dictionaries):  # to count values takes the matches
         first, second = second, first
     yield from first

@@ -2,10 +2,9 @@
 
 After this step there are only inner joins on equally named columns. Two rewrites make it so:
 
-LEFT JOIN. The optional relation gets one more row, all NULL, for "no match". Its rows are numbered from 1, that row is
-number 0, and the parent looks the number up: COALESCE(number, 0). The parent meets exactly one row of it, for any
-key, so an inner join on the number is the LEFT JOIN. It needs the optional relation to be unique on its key: with
-two matches the parent would have to carry two numbers.
+LEFT JOIN. The optional relation gets one more row, all NULL, for what finds nothing. Its rows are numbered from 1, that
+row is number 0, and the parent looks the number up: COALESCE(number, 0). An inner join on the number is the LEFT JOIN.
+Where a key may be in several rows, the keys are numbered, so that rows of one key have one number.
 
 A node of several relations (a cycle, joined up front) is the join of its members on the variables they share.
 """
@@ -18,8 +17,8 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
 from sqlsvm.plan.join_tree import JoinTree
-from sqlsvm.query.rows import no_match
-from sqlsvm.query.variables import Variable
+from sqlsvm.query import LeftJoin
+from sqlsvm.query.rows import row_of_nulls
 from sqlsvm.sql import Named
 
 
@@ -49,13 +48,9 @@ def node_table(node: int) -> str:
     return f"sqlsvm_n{node}"
 
 
-def match_table(variable: Variable) -> str:
-    return f"sqlsvm_match{variable.index}"
-
-
 def prepare_merged(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
     """Every node as a working table whose equal rows are merged into a multiplicity w."""
-    yield from prepare_matches(tree, outputs)
+    yield from prepare_found(tree, outputs)
     for node in range(len(tree.nodes)):
         rows = node_rows(tree, node, outputs)
         merged = sql.grouped(sql.columns(rows.named_selects), [(sql.count(), "w")], sql.derived(rows, "r"))
@@ -93,55 +88,77 @@ def relation_keys(tree: JoinTree, alias: str) -> list[str]:
 
 def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.Query:
     """SELECT k0, ..., outputs over one relation."""
-    relation = tree.query.relation(alias)
-    own = next((v for v in tree.held(alias) if v.match and v.match.relation == alias), None)
-    if own is None:
-        found = _from_source(tree, alias, _columns(tree, alias, outputs))
-        return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
-    names = [key(own.index), *(name for _, name in _columns(tree, alias, outputs))]
-    return sql.select(sql.columns(names), sql.table(match_table(own))).where(sql.column("keep"))
+    if join := tree.query.left_join(alias):
+        names = [key(_number(tree, join)), *(name for _, name in _columns(tree, alias, outputs))]
+        return sql.select(sql.columns(names), sql.table(found_table(tree, join))).where(sql.column("keep"))
+    found = _from_source(tree, alias, _columns(tree, alias, outputs))
+    return sql.where(found, *(f.copy() for f in tree.query.relation(alias).filters))
 
 
-def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
+# -- LEFT JOIN ---------------------------------------------------------------------------------------------------------
+
+
+def found_table(tree: JoinTree, join: LeftJoin) -> str:
+    return f"sqlsvm_match{_number(tree, join)}"
+
+
+def _number(tree: JoinTree, join: LeftJoin) -> int:
+    """The variable of a LEFT JOIN."""
+    return next(v.index for v in tree.held(join.relation) if join.found.right in v.terms)
+
+
+def prepare_found(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
     """The optional relations, numbered; those that others hang from come after what hangs from them."""
-    for variable in reversed([v for v in tree.variables if v.match]):
-        assert variable.match
-        alias = variable.match.relation
+    for join in reversed(tree.query.left_joins):
+        alias, number = join.relation, key(_number(tree, join))
         relation = tree.query.relation(alias)
         made = _columns(tree, alias, outputs)
-        made.append((sql.every(f.copy() for f in relation.late_filters), "keep"))
-        looked_up: Named = [(e.right.expression.copy(), f"m{i}") for i, e in enumerate(variable.match.equalities)]
-        number = key(variable.index)
-        rows = _from_source(tree, alias, [(sql.any_number(), number), *looked_up, *made])
-        rows = sql.where(rows, *(f.copy() for f in relation.filters))
+        made.append((sql.every(f.copy() for f in relation.filters), "keep"))
+        looked_up: Named = [(term.expression.copy(), f"m{i}") for i, term in enumerate(join.key)]
+        numbers = sql.any_number() if join.finds_one else sql.dense_rank([value.copy() for value, _ in looked_up])
+        rows = _from_source(tree, alias, [(numbers, number), *looked_up, *made])
+        rows = sql.where(rows, *(f.copy() for f in relation.at_first))
         nothing: Named = [(exp.null(), name) for _, name in looked_up]
-        missing = _with_matches(tree, alias, no_match(relation, made), [(sql.integer(0), number), *nothing, *made])
-        yield Statement(f"numbered rows of {alias}", sql.union_all(rows, missing), match_table(variable))
+        missing = _finding(tree, alias, row_of_nulls(relation, made), [(sql.integer(0), number), *nothing, *made])
+        yield Statement(f"numbered rows of {alias}", sql.union_all(rows, missing), found_table(tree, join))
 
 
 def _from_source(tree: JoinTree, alias: str, outputs: Named) -> exp.Select:
     source = tree.query.relation(alias).serving(value for value, _ in outputs)
-    return _with_matches(tree, alias, exp.select().from_(source), outputs)
+    return _finding(tree, alias, exp.select().from_(source), outputs)
 
 
-def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) -> exp.Select:
-    """The rows with the numbers of their matches in the relations that are LEFT JOINed to them."""
-    for v in tree.held(alias):
-        if v.match and v.match.parent == alias:
-            name, sides = match_table(v), (e.left.expression.copy() for e in v.match.equalities)
-            on = [sql.equal(side, sql.column(f"m{i}", name)) for i, side in enumerate(sides)]
-            rows = sql.join(rows, sql.table(name), on, "left")
+def _finding(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) -> exp.Select:
+    """The rows with the numbers of what their LEFT JOINs find."""
+    for join in _joins_from(tree, alias):
+        name = found_table(tree, join)
+        on = [sql.equal(e.left.expression.copy(), sql.column(f"m{i}", name)) for i, e in enumerate(join.equalities)]
+        rows = sql.join(rows, _numbers(tree, join), on, "left")
     return sql.also(rows, outputs or [(sql.integer(1), "one")])
 
 
+def _joins_from(tree: JoinTree, alias: str) -> list[LeftJoin]:
+    return [join for join in tree.query.left_joins if join.parent == alias]
+
+
+def _numbers(tree: JoinTree, join: LeftJoin) -> exp.Expr:
+    """Each key once, with its number, as an item of FROM."""
+    name = found_table(tree, join)
+    if join.finds_one:
+        return sql.table(name)
+    keys = [*(f"m{i}" for i in range(len(join.key))), key(_number(tree, join))]
+    return sql.derived(exp.select(*map(sql.column, keys)).distinct().from_(sql.table(name)), name)
+
+
 def _columns(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> Named:
-    """The join variables as this relation spells them, then its outputs. The number of its own match is not here: it is
-    not spelled but given."""
+    """The join variables as this relation spells them, then its outputs. The number under which it is found is not
+    here: it is not spelled but given."""
+    found = {join.found.left: found_table(tree, join) for join in _joins_from(tree, alias)}
     keys: Named = []
     for v in tree.held(alias):
-        if v.match and v.match.parent == alias:
-            number = sql.column(key(v.index), match_table(v))
-            keys.append((sql.coalesce(number, sql.integer(0)), key(v.index)))
-        elif not v.match:
-            keys.append((v.at(alias)[0].expression.copy(), key(v.index)))
+        term, name = v.at(alias)[0], key(v.index)
+        if term in found:
+            keys.append((sql.coalesce(sql.column(name, found[term]), sql.integer(0)), name))
+        elif not term.is_found:
+            keys.append((term.expression.copy(), name))
     return keys + [(o.expression.copy(), o.name) for o in outputs if o.relation == alias]

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
-from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Term
 from sqlsvm.query.facts import Facts, RowFacts, as_facts, grouped, how_many, key_facts, key_measures, keyed, names, one
 from sqlsvm.query.facts import whole as whole_key
@@ -64,7 +63,7 @@ class Catalog:
 
     def __init__(self, facts: Facts, query: FeatureQuery) -> None:
         self.facts, self.engine, self.query = facts, facts.engine, query
-        self._of = {r.alias: facts.of(r, optional=query.is_optional(r.alias)) for r in query.relations}
+        self._of = {r.alias: facts.of(r) for r in query.relations}
 
     def of(self, alias: str) -> RowFacts:
         return self._of[alias]
@@ -77,7 +76,14 @@ class Catalog:
         return sum(each.known_rows or 0.0 for each in self._of.values())
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
+        """A LEFT JOIN finds as many numbers as there are keys, and 0."""
+        for join in self.query.left_joins:
+            if terms in ((join.found.left,), (join.found.right,)):
+                return self.of_partners(join.relation).key(join.key).distinct + 1.0
         return self.of(alias).key(terms).distinct
+
+    def of_partners(self, alias: str) -> RowFacts:
+        return self.facts.of(self.query.relation(alias).partners)
 
     # -- variables -----------------------------------------------------------------------------------------------------
 
@@ -87,6 +93,8 @@ class Catalog:
 
     def alike(self, variable: Variable) -> bool:
         """Does a variable have one type at all its holders, or is it a number?"""
+        if variable.is_found:
+            return True
         described = self.held(variable)
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
 
@@ -103,6 +111,17 @@ class Catalog:
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        """Of the numbers under which LEFT JOINs find rows, only that of a row that is found says which row it is."""
+        if not any(term.is_found for term in terms):
+            return self._unique(alias, terms)
+        join = self.query.left_join(alias)
+        plain = tuple(term for term in terms if not term.is_found)
+        if join and join.found.right in terms:
+            more = plain or self.query.relation(alias).filters
+            return join.finds_one or (bool(more) and self._unique(alias, (*join.key, *plain)))
+        return bool(plain) and self._unique(alias, plain)
+
+    def _unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         own, abilities = self.of(alias), self.engine.abilities
         quick = own.is_small and (abilities.in_process or len(self.query.relations) <= FEW)
         if not quick:
@@ -121,12 +140,10 @@ class Catalog:
         for (of, key), found in zip(asked, _each(self.engine, [key_measures(each, 1) for each in rows]), strict=True):
             (of.keys if of.is_small else of.early)[key] = as_facts(found)
 
-    def edge(
-        self, left: str, right: str, pairs: Sequence[tuple[Term, Term]], *, before_where: bool = False
-    ) -> EdgeFacts:
-        """How two relations of the query meet over pairs of equal terms. A LEFT JOIN happens before WHERE."""
+    def edge(self, left: str, right: str, pairs: Sequence[tuple[Term, Term]], *, looked: bool = False) -> EdgeFacts:
+        """How two relations of the query meet over pairs of equal terms. `looked`: before WHERE, as LEFT JOINs do."""
         ours, theirs, equal = _sides(pairs)
-        of = (lambda alias: self.facts.before_where(self.query, alias)) if before_where else self.of
+        of = self.of_partners if looked else self.of
         return edge_facts(self.engine, of(left).own_rows(ours), of(right).own_rows(theirs), equal)
 
     def heaviest(
@@ -140,14 +157,14 @@ class Catalog:
     # -- values --------------------------------------------------------------------------------------------------------
 
     def oddities(self, alias: str, features: Sequence[Feature]) -> dict[str, Oddities]:
-        """NULL, NaN and infinity in each feature over the rows of its relation, without the one for no match."""
+        """NULL, NaN and infinity in each feature over its relation, without the row of NULLs of a LEFT JOIN."""
         relation = self.query.relation(alias)
         counts = [(how_many(odd), f"{name}{i}") for i, f in enumerate(features) for name, odd in _odd(f).items()]
         found = one(self.engine, relation.rows(counts))
         return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
 
     def nulls_in_join(self, features: Sequence[Feature]) -> dict[Feature, float]:
-        """NULLs of each feature over the rows that its relation brings to the join, with the one for no match. One
+        """NULLs of each feature over the rows that its relation brings to the join, with the row of NULLs. One
         statement asks for all: where statements take long, that counts more than what they read."""
         asked: dict[str, list[Feature]] = {}
         for f in features:
@@ -250,18 +267,3 @@ def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:
         (sql.sum_or_zero(sql.case(sql.every([alone, whole]), c)), f"dangling_{side}"),
         (sql.sum_or_zero(sql.case(exp.not_(whole), c)), f"null_{side}"),
     ]
-
-
-def check_left_joins(catalog: Catalog) -> None:
-    """A LEFT JOIN must find at most one row, else it would repeat its parent's rows."""
-    for left_join in catalog.query.left_joins:
-        key = tuple(e.right for e in left_join.equalities)
-        found = catalog.facts.before_where(catalog.query, left_join.relation).key(key)
-        if found.largest > 1:
-            sides = [(e.left.expression, e.right.expression) for e in left_join.equalities]
-            on = " AND ".join(sql.equal(a.copy(), b.copy()).sql(catalog.query.dialect) for a, b in sides)
-            raise DataError(
-                f"LEFT JOIN {left_join.relation} is not to a unique key: {found.largest:.0f} rows share one",
-                detail=f"joined ON {on}",
-                hint=f"write JOIN instead of LEFT JOIN, or make {left_join.relation} unique on the key in a sub-query",
-            )

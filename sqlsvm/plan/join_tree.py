@@ -105,10 +105,11 @@ class JoinTree:
         return next(alias for alias in self.nodes[node] if alias in variable.holders)
 
     def leading(self, node: int) -> Block:
-        """The relations of a node but those that hang from another one of it by a LEFT JOIN: a row of the node has one
-        row of each such relation, and is told apart by the others."""
-        block, parents = self.nodes[node], self.query.parents
-        return tuple(alias for alias in block if parents.get(alias) not in block)
+        """The relations of a node but those of which a LEFT JOIN finds one row from another one of it: a row of the
+        node has one row of each such relation, and is told apart by the others."""
+        block = self.nodes[node]
+        once = {j.relation for j in self.query.left_joins if j.finds_one and j.parent in block}
+        return tuple(alias for alias in block if alias not in once)
 
     def edges_of(self, node: int) -> tuple[Edge, ...]:
         return self._ends[node]
@@ -389,9 +390,7 @@ def _unique(block: Block, on: tuple[int, ...], variables: tuple[Variable, ...], 
 
 def _member_unique(alias: str, known: set[int], variables: tuple[Variable, ...], facts: Facts) -> bool:
     held = [variables[v] for v in sorted(known) if alias in variables[v].holders]
-    if any(v.match and v.match.relation == alias for v in held):
-        return True
-    key = tuple(v.at(alias)[0] for v in held if not v.match)
+    key = tuple(v.at(alias)[0] for v in held)
     return facts.unique(alias, key) if key or not held else False
 
 
@@ -451,6 +450,4 @@ def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) 
 
 
 def _distinct(variable: Variable, alias: str, facts: Facts) -> float:
-    if variable.match:
-        return facts.rows(variable.match.relation)
     return facts.distinct(alias, variable.at(alias)[:1])

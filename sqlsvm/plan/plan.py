@@ -167,7 +167,7 @@ class Plan:
         if self.centre is not None or root != self.bags[0].core:
             return {}
         folded = {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
-        return {child: edge for child, edge in folded.items() if not self.tree.variables[edge.on[0]].match}
+        return {child: edge for child, edge in folded.items() if not self.tree.variables[edge.on[0]].is_found}
 
     @property
     def bare(self) -> "Plan":

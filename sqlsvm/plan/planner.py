@@ -294,5 +294,5 @@ def distinct_at(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int
     for v in on:
         variable = tree.variables[v]
         alias = tree.holder(variable, node)
-        product *= catalog.distinct(alias, variable.at(alias)[:1]) if not variable.match else catalog.rows(alias)
+        product *= catalog.distinct(alias, variable.at(alias)[:1])
     return product

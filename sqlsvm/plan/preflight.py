@@ -16,7 +16,7 @@ from sqlsvm.options import (
     Scale,
     check,
 )
-from sqlsvm.plan.catalog import Catalog, check_left_joins
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design, design
 from sqlsvm.plan.join_tree import DEEPEST, join_tree
 from sqlsvm.plan.keys import check_keys, check_relied
@@ -25,6 +25,7 @@ from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.finds_one import finds_one
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.solve.loss import Loss, named
 
@@ -70,9 +71,8 @@ class ProblemOptions:
 
 def checked(facts: Facts, query: FeatureQuery) -> Catalog:
     """The facts of a query, if its joins and keys can be counted. All are about the snapshot that this is called in."""
-    catalog = Catalog(facts, query)
+    catalog = Catalog(facts, finds_one(query, facts))
     check_relied(catalog)
-    check_left_joins(catalog)
     check_keys(catalog)
     return catalog
 

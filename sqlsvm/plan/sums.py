@@ -75,7 +75,7 @@ def _for_one_key(plan: Plan, link: Link, bag: int, message: tuple[Rows, ...]) ->
     """The entries of a message that have one key: of the core itself only the rows with that key."""
     variables = [plan.tree.variables[v] for v in link.edge.on]
     for alias in plan.tree.nodes[plan.bags[bag].core]:
-        if all(alias in v.holders and not v.match for v in variables):
+        if all(alias in v.holders and not v.is_found for v in variables):
             own = Rows(alias, link.edge.on)
             return tuple(own if rows == Rows(alias) else rows for rows in message)
     return message  # the key is looked up in another table of the bag

@@ -86,6 +86,6 @@ def _relation(source: Source, joins: Joins) -> Relation:
         source=source.expression,
         columns=joins.scope.columns[source.alias],
         filters=tuple(joins.filters[source.alias]),
-        late_filters=tuple(joins.late_filters[source.alias]),
+        optional=tuple(joins.on[source.alias]) if source.alias in joins.optional else None,
         once=source.expression.meta.get(MADE),
     )

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, Values
 from sqlsvm.query.ir import FeatureQuery, Relation, Term
-from sqlsvm.query.rows import Outputs, brought, no_match
+from sqlsvm.query.rows import Outputs, brought, row_of_nulls
 
 EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
@@ -47,33 +47,29 @@ class Facts:
         self._known: dict[str, list[RowFacts]] = {}
         """By alias."""
 
-    def of(self, relation: Relation, *, optional: bool = False) -> "RowFacts":
+    def of(self, relation: Relation) -> "RowFacts":
         """A working table is not remembered: it may be made again, with other rows."""
         for known in self._known.get(relation.alias, ()):
-            if known.optional == optional and known.relation == relation:
+            if known.relation == relation:
                 return known
-        made = RowFacts(self.engine, relation, optional)
+        made = RowFacts(self.engine, relation)
         if not any(table.name.startswith(sql.WORKING) for table in relation.source.find_all(exp.Table)):
             self._known.setdefault(relation.alias, []).append(made)
         return made
-
-    def before_where(self, query: FeatureQuery, alias: str) -> "RowFacts":
-        """Of the rows that a LEFT JOIN looks for: the conditions of WHERE on them are applied after the join."""
-        return self.of(replace(query.relation(alias), late_filters=()))
 
     def columns(self, relation: Relation, values: Sequence[exp.Expression]) -> tuple[Column, ...]:
         """What the database says of values over a relation. Its columns are known."""
         known = [relation.column(value) for value in values]
         return tuple(filter(None, known)) if None not in known else self.engine.describe(probe(relation, values))
 
-    def is_known_without_match(self, relation: Relation, value: exp.Expression) -> bool:
+    def is_known_of_nothing(self, relation: Relation, value: exp.Expression) -> bool:
         """Has a value over the optional side of a LEFT JOIN a value where no row is found?"""
-        row = no_match(relation, [(value, "v")]).select(exp.alias_(exp.Count(this=value.copy()), "n"))
+        row = row_of_nulls(relation, [(value, "v")]).select(exp.alias_(exp.Count(this=value.copy()), "n"))
         return one(self.engine, row)["n"] > 0
 
     def is_key(self, query: FeatureQuery, alias: str, terms: Terms) -> bool:
-        """Does each value of these terms occur once in the rows that a relation has before WHERE?"""
-        return self.before_where(query, alias).is_unique(terms)
+        """Does each value of these terms occur once in the rows among which a join looks?"""
+        return self.of(query.relation(alias).partners).is_unique(terms)
 
     def declare(self, relations: Iterable["RowFacts"]) -> None:
         """Asks for the constraints of all of them in one statement."""
@@ -87,8 +83,8 @@ class Facts:
 class RowFacts:
     """Facts about the rows that one relation brings to the join. Each is read once."""
 
-    def __init__(self, engine: Engine, relation: Relation, optional: bool) -> None:
-        self.engine, self.relation, self.optional = engine, relation, optional
+    def __init__(self, engine: Engine, relation: Relation) -> None:
+        self.engine, self.relation = engine, relation
         self.keys: dict[Terms, KeyFacts] = {}
         self.early: dict[Terms, KeyFacts] = {}
         """Of the first rows."""
@@ -102,10 +98,10 @@ class RowFacts:
         self._ends: dict[Term, tuple[int, int] | None] = {}
 
     def rows_of(self, outputs: Outputs) -> exp.Query:
-        return brought(self.relation, outputs, optional=self.optional)
+        return brought(self.relation, outputs)
 
     def own_rows(self, terms: Terms) -> exp.Query:
-        """The keys of the rows of the relation itself, without the one that stands for no match of a LEFT JOIN."""
+        """The keys of the rows of the relation itself, without the row of NULLs of a LEFT JOIN."""
         return self.relation.rows(keyed(terms))
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
@@ -126,10 +122,10 @@ class RowFacts:
 
     def rows_up_to(self, most: float) -> float:
         """How many rows there are after the filters of the relation, but at most `most`. Reads no more than these."""
-        if not self.optional and (known := self.known_rows) is not None:
+        if self.relation.optional is None and (known := self.known_rows) is not None:
             return min(known, most)
         found = self._count(sql.derived(self.own_rows(()).limit(ceil(most)), "r"))
-        if found < most and not self.optional:
+        if found < most and self.relation.optional is None:
             self.counted = found
         return found
 
@@ -193,7 +189,7 @@ class RowFacts:
     def _is_found_unique(self, terms: Terms) -> bool:
         if terms and not self.is_small and terms not in self.keys:
             first = self.early.get(terms) or self._facts(self.first(terms), terms)
-            if first.rows < EARLY and not self.optional:
+            if first.rows < EARLY and self.relation.optional is None:
                 self.keys[terms] = first
             if first.largest > 1:
                 return False

@@ -13,6 +13,8 @@ from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.options import Span
 from sqlsvm.times import DAY, TIMES, TimeKind
 
+FOUND = f"{sql.WORKING}found_"
+
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
 
@@ -78,9 +80,10 @@ class Relation:
     source: exp.Expression
     columns: tuple[Column, ...]
     filters: tuple[exp.Expression, ...] = ()
-    """Conjuncts over this relation alone, applied before it is joined: from WHERE, or from ON of its LEFT JOIN."""
-    late_filters: tuple[exp.Expression, ...] = ()
-    """For the optional side of a LEFT JOIN: conjuncts of WHERE. They see the NULLs of a missing match."""
+    """Conjuncts of WHERE over this relation alone."""
+    optional: tuple[exp.Expression, ...] | None = None
+    """For the optional side of a LEFT JOIN: conjuncts of its ON over this relation alone. It brings the rows that meet
+    them and one row more, all NULL, and WHERE is about all of these."""
     computed: tuple[Mapping[str, Computed], ...] = ()
     """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
     brought: "Brought | None" = field(default=None, compare=False)
@@ -93,9 +96,30 @@ class Relation:
         named = isinstance(value, exp.Column)
         return next((column for column in self.columns if named and column.name == value.name), None)
 
+    @property
+    def at_first(self) -> tuple[exp.Expression, ...]:
+        """The conditions on its rows before they meet others."""
+        return self.filters if self.optional is None else self.optional
+
+    def over(self, source: exp.Expression) -> "Relation":
+        """The same over rows that meet the first conditions."""
+        if self.optional is None:
+            return replace(self, source=source, filters=())
+        return replace(self, source=source, optional=())
+
+    def where_at_first(self, conditions: Iterable[exp.Expression]) -> "Relation":
+        """With more of them."""
+        every = (*self.at_first, *conditions)
+        return replace(self, filters=every) if self.optional is None else replace(self, optional=every)
+
+    @property
+    def partners(self) -> "Relation":
+        """The rows among which a join looks for partners, without the one that is all NULL."""
+        return replace(self, filters=self.at_first, optional=None)
+
     def rows(self, outputs: sql.Outputs) -> exp.Select:
-        """SELECT outputs over its rows that meet its conditions."""
-        conditions = (f.copy() for f in (*self.filters, *self.late_filters))
+        """SELECT outputs over its own rows that meet its conditions."""
+        conditions = (f.copy() for f in (*(self.optional or ()), *self.filters))
         return sql.where(sql.select(outputs, self.serving(value for value, _ in outputs)), *conditions)
 
     def presence(self, value: exp.Expression) -> exp.Expression:
@@ -111,7 +135,7 @@ class Relation:
         found = self.source.copy()
         if not self.computed:
             return found
-        read = (*used, *self.filters, *self.late_filters)
+        read = (*used, *self.filters, *(self.optional or ()))
         needed, layers = {column.name for value in read for column in value.find_all(exp.Column)}, []
         for layer in reversed(self.computed):
             if own := [(name, column) for name, column in layer.items() if name in needed]:
@@ -130,6 +154,11 @@ class Term:
 
     relation: str
     expression: exp.Expression
+
+    @property
+    def is_found(self) -> bool:
+        """Is it the number under which a LEFT JOIN finds rows? No table has it before compile/prepare.py makes it."""
+        return isinstance(self.expression, exp.Column) and self.expression.name.startswith(FOUND)
 
 
 Pairs = tuple[tuple[Term, Term], ...]
@@ -160,12 +189,23 @@ class Equality:
 
 @dataclass(frozen=True)
 class LeftJoin:
-    """`LEFT JOIN relation ON equalities`. Left terms are over `parent`, right terms over `relation`. `relation` must be
-    unique on its terms."""
+    """`LEFT JOIN relation ON equalities`. Left terms are over `parent`, right terms over `relation`."""
 
     parent: str
     relation: str
     equalities: tuple[Equality, ...]
+    finds_one: bool = False
+    """Does each row of the parent find at most one? Known inside the snapshot (rewrites/finds_one.py)."""
+
+    @property
+    def key(self) -> tuple[Term, ...]:
+        return tuple(e.right for e in self.equalities)
+
+    @cached_property
+    def found(self) -> Equality:
+        """The inner join that it is: on the number of what is found, 0 for nothing."""
+        left, right = (Term(a, sql.named(f"{FOUND}{self.relation}", a)) for a in (self.parent, self.relation))
+        return Equality(left, right)
 
 
 @dataclass(frozen=True)
@@ -287,7 +327,7 @@ class FeatureQuery:
     @property
     def tables(self) -> tuple[exp.Table, ...]:
         """Those that its statements read, also in sub-queries."""
-        parts = [part for r in self.relations for part in (r.source, *r.filters, *r.late_filters)]
+        parts = [part for r in self.relations for part in (r.source, *r.filters, *(r.optional or ()))]
         parts += [computed.value for r in self.relations for layer in r.computed for computed in layer.values()]
         return tuple(t for part in (*parts, *(o.expression for o in self.valued)) for t in part.find_all(exp.Table))
 
@@ -331,8 +371,20 @@ class FeatureQuery:
         """From which relation a LEFT JOIN looks for another one."""
         return {j.relation: j.parent for j in self.left_joins}
 
-    def is_optional(self, alias: str) -> bool:
-        return alias in self.parents
+    def left_join(self, alias: str) -> LeftJoin | None:
+        """Of which a relation is the optional side."""
+        return self._left_joins.get(alias)
+
+    @cached_property
+    def _left_joins(self) -> Mapping[str, LeftJoin]:
+        return {j.relation: j for j in self.left_joins}
+
+    def spelt(self, term: Term) -> tuple[Term, ...]:
+        """A term as the text has it: those of a LEFT JOIN for the number of what it finds."""
+        for join in self.left_joins if term.is_found else ():
+            if term in (join.found.left, join.found.right):
+                return tuple(e.left if term.relation == join.parent else e.right for e in join.equalities)
+        return (term,)
 
     def without(self, name: str) -> "FeatureQuery":
         """Without the features of this name."""
@@ -343,18 +395,14 @@ class FeatureQuery:
         return replace(self, relations=tuple(changed if r.alias == changed.alias else r for r in self.relations))
 
     def where(self, alias: str, *conjuncts: exp.Expression) -> "FeatureQuery":
-        """The query with more conditions of WHERE over one relation. For the optional side of a LEFT JOIN they are
-        applied after the join."""
-
+        """The query with more conditions of WHERE over one relation."""
         relation = self.relation(alias)
-        if self.is_optional(alias):
-            return self.with_relation(replace(relation, late_filters=(*relation.late_filters, *conjuncts)))
         return self.with_relation(replace(relation, filters=(*relation.filters, *conjuncts)))
 
     def used_columns(self, alias: str) -> tuple[Column, ...]:
         """The columns of a relation that the query mentions, in the order of the relation."""
         relation = self.relation(alias)
         when = [self.time.value] if self.time and alias == self.label_relation else []
-        mentioned = [*self.expressions(alias), *when, *relation.filters, *relation.late_filters]
+        mentioned = [*self.expressions(alias), *when, *relation.filters, *(relation.optional or ())]
         names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
         return tuple(column for column in relation.columns if column.name in names)

@@ -28,7 +28,8 @@ class Joins:
 
     scope: Scope
     filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
-    late_filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
+    on: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
+    """Conditions of LEFT JOINs over the optional relation alone."""
     equalities: Once[Equality] = field(default_factory=dict)
     spanning: list[Spanning] = field(default_factory=list)
     optional: dict[str, Once[Equality]] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Joins:
             self._join_or_filter(resolved, conjunct, scope)
         elif not _is_true(resolved):
             alias = used[0] if used else self.scope.sources[0].alias
-            (self.late_filters if alias in self.optional else self.filters)[alias].append(resolved)
+            self.filters[alias].append(resolved)
 
     def _join_or_filter(self, resolved: exp.Expression, conjunct: exp.Expr, scope: Scope) -> None:
         try:
@@ -62,7 +63,7 @@ class Joins:
         if len(used) > 1:
             self.optional[alias].setdefault(_oriented(_equality(resolved, conjunct, scope), conjunct, scope, alias))
         elif not _is_true(resolved):
-            self.filters[alias].append(resolved)
+            self.on[alias].append(resolved)
 
     def merge(self, left: Visible, right: Visible) -> None:
         """One column of USING or NATURAL."""
@@ -112,7 +113,7 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
     if is_left and not joins.optional[alias]:
         raise FormError(
             f"LEFT JOIN {alias} has no equality with an earlier relation: {Fragment(join, left.dialect)}",
-            hint=f"add one on a key that is unique in {alias}: ON a.k = {alias}.k",
+            hint=f"add one: ON a.k = {alias}.k",
         )
     return both
 

@@ -18,24 +18,22 @@ def render(query: FeatureQuery, outputs: Outputs | None = None) -> exp.Select:
     outputs = typed_outputs(query) if outputs is None else outputs
     late = [each.expression for each in query.spanning]
     read = [value for value, _ in outputs] + late + [term.expression for term in query.terms]
-    optional = {join.relation: join for join in query.left_joins}
     pending, seen = list(query.equalities), set[str]()
 
     def item(relation: Relation) -> exp.Expr:
         return relation.serving(c for value in read for c in value.find_all(exp.Column) if c.table == relation.alias)
 
     first, *others = query.relations
-    found, seen, where = sql.select(outputs, item(first)), {first.alias}, [*first.filters, *first.late_filters]
+    found, seen, where = sql.select(outputs, item(first)), {first.alias}, [*first.filters]
     for relation in others:
         seen.add(relation.alias)
-        if join := optional.get(relation.alias):
-            on, kind = [*map(_equal, join.equalities), *relation.filters], "left"
-            where += relation.late_filters
+        where += relation.filters
+        if join := query.left_join(relation.alias):
+            on, kind = [*map(_equal, join.equalities), *relation.at_first], "left"
         else:
             ready = [e for e in pending if seen >= {e.left.relation, e.right.relation}]
             pending = [e for e in pending if e not in ready]
             on, kind = [_equal(e) for e in ready], ""
-            where += relation.filters
         found = sql.join(found, item(relation), [condition.copy() for condition in on], kind)
     return sql.where(found, *(condition.copy() for condition in (*where, *map(_equal, pending), *late)))
 

@@ -1,7 +1,6 @@
 """A relation -> SELECT over the rows that it brings to the join."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -13,17 +12,17 @@ Outputs = Sequence[tuple[exp.Expression, str]]
 
 def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     """SELECT outputs over the rows that a relation of the query brings to the join."""
-    return brought(query.relation(alias), outputs, optional=query.is_optional(alias))
+    return brought(query.relation(alias), outputs)
 
 
-def brought(relation: Relation, outputs: Outputs, *, optional: bool) -> exp.Query:
-    """The optional side of a LEFT JOIN brings one row more, all NULL, which stands for "no match": with it, the LEFT
-    JOIN is an inner join. Conditions of WHERE on that side apply to this row too, as they do after the join."""
-    matched = relation.rows(outputs)
-    if not optional:
-        return matched
-    missing = no_match(relation, outputs).select(*(exp.alias_(e, name) for e, name in outputs))
-    return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
+def brought(relation: Relation, outputs: Outputs) -> exp.Query:
+    """The optional side of a LEFT JOIN brings one row more, all NULL, for those that find nothing. With it, the LEFT
+    JOIN is an inner join, and conditions of WHERE apply to this row too."""
+    own = relation.rows(outputs)
+    if relation.optional is None:
+        return own
+    missing = row_of_nulls(relation, outputs).select(*(exp.alias_(e, name) for e, name in outputs))
+    return exp.union(own, missing.where(*(f.copy() for f in relation.filters)), distinct=False)
 
 
 def met_rows_of(
@@ -35,8 +34,8 @@ def met_rows_of(
 
 
 def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs, most: int | None = None) -> exp.Query:
-    """key IN (SELECT key FROM relation), and so on from there; each relation once. A LEFT JOIN keeps rows without a
-    match, and the row that stands for no match has no key."""
+    """key IN (SELECT key FROM relation), and so on from there; each relation once. A LEFT JOIN keeps rows that find
+    nothing, and the row of NULLs has no key."""
     inner = [pair for e in query.equalities for pair in ((e.left, e.right), (e.right, e.left))]
     outer = [(e.right, e.left) for j in query.left_joins for e in j.equalities]
     conditions: list[exp.Expression] = []
@@ -46,9 +45,7 @@ def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs, mo
             through = _first_rows(query, other.relation, most) if most else query
             keys = _met(through, other.relation, unseen, [(other.expression.copy(), "k")])
             conditions.append(sql.among(own.expression.copy(), keys.limit(most) if most else keys))
-    relation = query.relation(alias)
-    met = replace(relation, filters=(*relation.filters, *conditions))
-    return rows_of(query.with_relation(met), alias, outputs)
+    return brought(query.relation(alias).where_at_first(conditions), outputs)
 
 
 def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
@@ -57,12 +54,12 @@ def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
     relation = query.relation(alias)
     if relation.computed:
         return query
-    conditions = (f.copy() for f in relation.filters)
+    conditions = (f.copy() for f in relation.at_first)
     rows = exp.select(sql.everything(alias)).from_(relation.source.copy()).where(*conditions).limit(most)
-    return query.with_relation(replace(relation, source=sql.aliased(rows, alias), filters=()))
+    return query.with_relation(relation.over(sql.aliased(rows, alias)))
 
 
-def no_match(relation: Relation, outputs: Outputs) -> exp.Select:
+def row_of_nulls(relation: Relation, outputs: Outputs) -> exp.Select:
     """FROM one row in which every column of the relation is NULL, with what these outputs read of it."""
     one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
     source = relation.serving(value for value, _ in outputs)

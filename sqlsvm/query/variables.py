@@ -3,17 +3,20 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlsvm.query.ir import FeatureQuery, LeftJoin, Term
+from sqlsvm.query.ir import FeatureQuery, Term
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A value that relations share. A variable with a `match` is made up: it joins a LEFT JOINed relation to its
-    parent."""
+    """A value that relations share."""
 
     index: int
     terms: tuple[Term, ...]
-    match: LeftJoin | None = None
+
+    @property
+    def is_found(self) -> bool:
+        """Is it the number under which a LEFT JOIN finds rows?"""
+        return self.terms[0].is_found
 
     @cached_property
     def holders(self) -> frozenset[str]:
@@ -25,8 +28,7 @@ class Variable:
 
 
 def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
-    """Union-find over the sides of the inner equalities. A LEFT JOIN gets its own variable, because its equality does
-    not hold for rows without a match."""
+    """Union-find over the sides of the equalities. A LEFT JOIN is one on the number of what it finds."""
     leader: dict[Term, Term] = {}
 
     def find(term: Term) -> Term:
@@ -35,19 +37,16 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
             term = leader[term]
         return term
 
-    for equality in query.equalities:
+    for equality in (*query.equalities, *(j.found for j in query.left_joins)):
         left, right = find(equality.left), find(equality.right)
         if left != right:
             leader[right] = left
     classes: dict[Term, list[Term]] = {}
     for term in list(leader):
         classes.setdefault(find(term), []).append(term)
-    inner = [Variable(i, tuple(terms)) for i, terms in enumerate(classes.values())]
-    ends = [(j.equalities[0].left, j.equalities[0].right) for j in query.left_joins]
-    matches = [Variable(len(inner) + i, ends[i], j) for i, j in enumerate(query.left_joins)]
-    return (*inner, *matches)
+    return tuple(Variable(i, tuple(terms)) for i, terms in enumerate(classes.values()))
 
 
 def inner_variables(query: FeatureQuery) -> list[Variable]:
     """The variables of inner joins."""
-    return [v for v in join_variables(query) if v.match is None]
+    return [v for v in join_variables(query) if not v.is_found]

@@ -55,7 +55,8 @@ def read_facts(work: Workspace, columns: Columns) -> JoinFacts:
 
 def tree_of(work: Workspace, query: FeatureQuery) -> JoinTree:
     """The tree of a query whose weights are no less than 0 in the join."""
-    tree = join_tree(query, checked(work.facts, query))
+    catalog = checked(work.facts, query)
+    tree = join_tree(catalog.query, catalog)
 
     def weighing(mark: Feature) -> float:
         """The rows of the join if the rows of a relation weigh this."""

@@ -31,7 +31,7 @@ def kept(work: Workspace, query: FeatureQuery, table: str = KEPT) -> FeatureQuer
     """The same query over a working table with the filtered rows of the label's relation: else the catalog and every
     pass would hash all rows again. A LEFT JOINed relation stays, as conditions of WHERE apply after the join."""
     alias = query.label_relation
-    return query if query.is_optional(alias) else derived(work, query, alias, table, "on one side")
+    return query if alias in query.parents else derived(work, query, alias, table, "on one side")
 
 
 def prepared_part(

@@ -310,18 +310,20 @@ def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
     for relation in query.relations:
         found = {e.sql(query.dialect): e for e in _made(query, relation.alias)}
         values = [(e, f"c{place}") for place, e in enumerate(found.values())] or [(sql.integer(1), "one")]
-        yield relation.alias, engine.digest(relation.rows(values))
+        yield relation.alias, engine.digest(relation.partners.rows(values))
 
 
 def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
-    """Features, label, weight, keys, and conditions after a LEFT JOIN. Values that are neither numbers nor categories
-    are cast to text, because not every type has a hash."""
+    """Features, label, weight, keys, and conditions after a LEFT JOIN: a row that fails them is in no row of the join,
+    and yet it is found. Values that are neither numbers nor categories are cast to text, because not every type has a
+    hash."""
     yield from (f.expression.copy() for f in query.outputs if f.relation == alias)
-    plain = {c.name for c in query.relation(alias).columns if c.kind != "other" and c.kind not in TIMES}
+    relation = query.relation(alias)
+    plain = {c.name for c in relation.columns if c.kind != "other" and c.kind not in TIMES}
     for term in (t for t in query.terms if t.relation == alias):
         own = term.expression.copy()
         yield own if isinstance(own, exp.Column) and own.name in plain else sql.text(own)
-    yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)
+    yield from (sql.text(f.copy()) for f in relation.filters if relation.optional is not None)
 
 
 def _best(state: State, penalty: Penalty) -> Array:

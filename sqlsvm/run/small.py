@@ -153,8 +153,7 @@ def _at_most(plan: Plan, catalog: Catalog) -> float:
         (alias,), on = tree.nodes[node], [tree.variables[v] for v in edge.on]
         if edge.unique_at(node):
             return 1.0
-        known = on and not any(v.match for v in on)
-        return max(1.0, catalog.of(alias).largest_known(tuple(v.at(alias)[0] for v in on))) if known else inf
+        return max(1.0, catalog.of(alias).largest_known(tuple(v.at(alias)[0] for v in on))) if on else inf
 
     def within(root: int) -> float:
         others = prod(met(node, edge) for node, edge in tree.down(root) if edge)

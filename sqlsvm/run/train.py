@@ -244,7 +244,7 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
 
 def check_plan(query: FeatureQuery, training: Training) -> None:
     """What the query itself does not go with."""
-    optional = query.label_relation if query.is_optional(query.label_relation) else None
+    optional = query.label_relation if query.label_relation in query.parents else None
     refuse(training.options | {"sums": next(iter(query.sums), None), "optional": optional}, "plan known")
 
 

@@ -311,14 +311,6 @@ def test_what_the_server_holds_out_is_held_out_here(postgres: Engine, owner: str
         assert local.fetch(rows)["held"].tolist() == HELD_OUT[owner]
 
 
-def test_a_left_join_to_rows_that_repeat_is_refused_in_the_users_words(postgres: Engine) -> None:
-    build(postgres, "CREATE TABLE f (k INT, y INT); CREATE TABLE g (k INT, x INT); INSERT INTO g VALUES (1, 1), (1, 2)")
-    query = labelled(postgres, "SELECT f.y, g.x FROM f LEFT JOIN g ON f.k = g.k", ProblemOptions("y"))
-    with pytest.raises(DataError, match="LEFT JOIN g is not to a unique key") as caught, offloaded(postgres, query):
-        pass
-    assert caught.value.detail == 'joined ON "f"."k" = "g"."k"'
-
-
 def test_duckdb_is_not_offloaded(duckdb: Engine) -> None:
     build(duckdb, "CREATE TABLE f (x INT, y INT)")
     with pytest.raises(OptionError, match="this is DuckDB"):

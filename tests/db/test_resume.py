@@ -408,6 +408,16 @@ def test_digests_see_nothing_else(engine: Engine) -> None:
     assert digest(engine)["t"] == "0 None"
 
 
+def test_digests_see_a_row_that_is_found_and_left_out(engine: Engine) -> None:
+    """Without it, the LEFT JOIN finds nothing, and WHERE keeps that."""
+    build(engine, "CREATE TABLE t (y BOOLEAN, k INT); INSERT INTO t VALUES (TRUE, 1), (FALSE, 2), (FALSE, 3)")
+    build(engine, "CREATE TABLE u (k INT, x INT); INSERT INTO u VALUES (1, 1), (2, 2)")
+    text = "SELECT t.y, u.x FROM t LEFT JOIN u ON u.k = t.k WHERE u.x IS NULL OR u.x > 1"
+    before = digest(engine, text)
+    typed(engine, "DELETE FROM u WHERE k = 1")
+    assert digest(engine, text)["u"] != before["u"]
+
+
 def test_digests_see_what_stands_side_by_side(engine: Engine) -> None:
     """Of two columns alone, each of which has the same values as before."""
     build(engine, "CREATE TABLE t (y BOOLEAN, x INT, k INT)")

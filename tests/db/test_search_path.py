@@ -49,7 +49,7 @@ def texts(query: FeatureQuery) -> dict[str, str]:
     """Relations, features, filters and keys as they are sent."""
     found = {r.alias: r.source.sql("postgres") for r in query.relations}
     found |= {f.name: f.expression.sql("postgres") for f in query.features}
-    filters = [c.sql("postgres") for r in query.relations for c in (*r.filters, *r.late_filters)]
+    filters = [c.sql("postgres") for r in query.relations for c in (*r.filters, *(r.optional or ()))]
     return found | {"where": " AND ".join(filters)}
 
 

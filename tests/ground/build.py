@@ -27,6 +27,8 @@ class Options:
     many_to_many: bool | None = None
     """True demands such an edge, False forbids it."""
     left_joins: bool = True
+    to_many: bool = False
+    """LEFT JOINs may find several rows."""
     nulls: bool = True
     evil: bool = True
     """Names and texts with quotes, capitals, placeholders, comments and the like."""
@@ -38,7 +40,9 @@ class Options:
     @property
     def limits(self) -> Limits:
         least = max(self.min_relations, 2 if self.many_to_many else 1)
-        return Limits(self.acyclic, (least, max(least, self.max_relations)), self.many_to_many, self.left_joins)
+        return Limits(
+            self.acyclic, (least, max(least, self.max_relations)), self.many_to_many, self.left_joins, self.to_many
+        )
 
 
 @dataclass

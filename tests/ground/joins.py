@@ -102,6 +102,31 @@ def left_join(rng: np.random.Generator) -> Join:
     )
 
 
+def left_join_to_many(rng: np.random.Generator) -> Join:
+    """Clients with no visit, with one, and with many; some have no number. A visit may have several orders."""
+    number, visit, order = 400, 900, 700
+    client = rng.integers(0, 300, visit)
+    minutes, age = np.round(rng.exponential(size=visit), 1), rng.normal(size=number)
+    signal = age + np.where(np.isin(np.arange(number), client), 1.0, -1.0)
+    return Join(
+        """
+        CREATE TABLE clients (k INT, y BOOLEAN, age FLOAT8); CREATE TABLE visits (k INT, v INT, minutes FLOAT8);
+        CREATE TABLE orders (v INT, price FLOAT8)
+        """,
+        {
+            "clients": {
+                "k": np.ma.masked_array(np.arange(number), rng.random(number) < 0.1),
+                "y": noisy(rng, signal),
+                "age": age,
+            },
+            "visits": {"k": client, "v": np.arange(visit), "minutes": minutes},
+            "orders": {"v": rng.integers(0, visit, order), "price": np.round(rng.normal(size=order), 2)},
+        },
+        """SELECT c.y, c.age, v.minutes, v.v IS NULL AS absent, o.price FROM clients c LEFT JOIN visits v
+        ON v.k = c.k AND v.minutes < 2 LEFT JOIN orders o ON o.v = v.v WHERE o.price > -1 OR o.price IS NULL""",
+    )
+
+
 def categories(rng: np.random.Generator) -> Join:
     """Texts on either side of a many-to-many key, an integer that is a name, a category that is rare: two bags."""
     city, month, key = rng.integers(0, 7, 600), rng.integers(1, 5, 600), rng.integers(0, 40, 600)

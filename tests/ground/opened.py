@@ -14,7 +14,7 @@ from sqlglot import parse, parse_one
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.plan.catalog import Catalog, check_left_joins
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import design
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
@@ -22,6 +22,7 @@ from sqlsvm.plan.scaling import check_values, scaling
 from sqlsvm.plan.target import target_of
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
+from sqlsvm.query.rewrites.finds_one import finds_one
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
@@ -157,9 +158,9 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     target = replace(target_of(engine, query, "hinge", positive=wish.positive, centred=False), class_weights=weights)
     if wish.nulls == "drop":
         query = without_nulls(query, Facts(engine))
-    catalog = Catalog(Facts(engine), query)
-    check_left_joins(catalog)
-    tree = join_tree(query, catalog, to_count=True)
+    facts = Facts(engine)
+    catalog = Catalog(facts, finds_one(query, facts))
+    tree = join_tree(catalog.query, catalog, to_count=True)
     if wish.root is not None:
         tree = tree.rerooted(wish.root)
     made = design(catalog, target, intercept=wish.intercept)

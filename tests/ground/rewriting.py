@@ -35,7 +35,7 @@ Rows = Counter[tuple[str, ...]]
 def drawn(seed: int) -> World:
     """With cycles, stars, sub-queries, CTEs, views, LEFT JOINs and filters."""
     wishes: Wishes = {"max_rows": 14, "left_joins": seed % 2 == 0, "nulls": seed % 3 > 0, "min_relations": 2}
-    wishes |= {"many_to_many": None if seed % 5 else False, "acyclic": None}
+    wishes |= {"many_to_many": None if seed % 5 else False, "acyclic": None, "to_many": seed % 4 == 0}
     return random_world(np.random.default_rng(seed), **wishes)
 
 

@@ -22,6 +22,7 @@ class Wishes(TypedDict, total=False):
     label: bool
     many_to_many: bool | None
     left_joins: bool
+    to_many: bool
     nulls: bool
     evil: bool
     max_rows: int

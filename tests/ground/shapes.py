@@ -35,6 +35,7 @@ class Limits:
     relations: tuple[int, int]
     many_to_many: bool | None
     left_joins: bool
+    to_many: bool = False
 
 
 def draw_shape(chooser: Chooser, limits: Limits) -> Shape:
@@ -83,7 +84,7 @@ class _Grower:
 
     def grow(self) -> None:
         parent = self._parent()
-        node = Node(parent=parent, unique=parent.left or self._unique())
+        node = Node(parent=parent, unique=(parent.left and not self.limits.to_many) or self._unique())
         self.nodes.append(node)
         if parent.left or not self._apart():
             shared = self._inherited(parent)
@@ -91,11 +92,11 @@ class _Grower:
             if not shared or chance(self.chooser, 20):
                 shared.append(self.new_variable(parent, node))
             node.shared = tuple(shared)
-        may_be_left = self.limits.left_joins and node.unique and node.shared
+        may_be_left = self.limits.left_joins and (node.unique or self.limits.to_many) and node.shared
         node.left = parent.left or bool(may_be_left and chance(self.chooser, 35))
 
     def _parent(self) -> Node:
-        """The optional side of a LEFT JOIN has only such children, and those must be unique: no parent but by luck."""
+        """The optional side of a LEFT JOIN has only such children: no parent but by luck."""
         last = len(self.nodes) - 1
         wanted = {"chain": last, "star": 0, "hub": 0}.get(self.kind)
         index = self.chooser.integer(0, last) if wanted is None else wanted

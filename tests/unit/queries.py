@@ -111,9 +111,9 @@ def lines(query: FeatureQuery) -> list[str]:
 
     found = []
     for r in query.relations:
+        on = f" ON {sql(*r.optional)}" if r.optional else ""
         where = f" WHERE {sql(*r.filters)}" if r.filters else ""
-        late = f" LATE {sql(*r.late_filters)}" if r.late_filters else ""
-        found.append(f"from {sql(r.source)}{where}{late}")
+        found.append(f"from {sql(r.source)}{on}{where}")
     found += [f"join {equal(e)}" for e in query.equalities]
     found += [f"left {j.parent} -> {j.relation} ON {' AND '.join(map(equal, j.equalities))}" for j in query.left_joins]
     found += [output("feature", f) for f in query.features]

@@ -189,4 +189,4 @@ def test_dropping_nulls_drops_what_has_no_match() -> None:
         label="late",
         tables={"flights": ["late", "tailnum"]},
     )
-    assert lines(without_nulls(query, NoKeys()))[1] == "from planes AS p LATE NOT p.seats IS NULL"
+    assert lines(without_nulls(query, NoKeys()))[1] == "from planes AS p WHERE NOT p.seats IS NULL"

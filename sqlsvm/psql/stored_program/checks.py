@@ -66,7 +66,8 @@ def checks(
     yield from (_repeated(plan, node, on) for node, on in sorted(unique))
     yield from (_merged(query, key) for key in rounded)
     for left_join in query.left_joins:
-        yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
+        if left_join.finds_one:
+            yield _ambiguous(query, left_join.relation, [term.expression for term in left_join.key])
     if plan.design.target.signed:
         yield _other_labels(plan, label_values, label_type)
     if query.weight:
@@ -107,16 +108,13 @@ def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Check:
 
 def _spelt(plan: Plan, node: int, variable: int) -> str:
     """A key as the query spells it at a node. A LEFT JOIN may have more than one."""
-    found = plan.tree.variables[variable]
-    if found.match:
-        return ", ".join(e.right.expression.sql(plan.tree.query.dialect) for e in found.match.equalities)
-    return found.at(plan.tree.holder(found, node))[0].expression.sql(plan.tree.query.dialect)
+    query, found = plan.tree.query, plan.tree.variables[variable]
+    terms = query.spelt(found.at(plan.tree.holder(found, node))[0])
+    return ", ".join(term.expression.sql(query.dialect) for term in terms)
 
 
 def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Check:
-    relation = query.relation(alias)
-    rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.serving(terms))
-    rows = rows.where(*(f.copy() for f in relation.filters))
+    rows = query.relation(alias).partners.rows([(t.copy(), f"k{i}") for i, t in enumerate(terms)])
     said = ", ".join(t.sql(query.dialect) for t in terms)
     keys = [sql.column(f"k{i}", "r") for i in range(len(terms))]
     return _excess(f"{said} of the LEFT JOIN", sql.derived(rows, "r"), keys)

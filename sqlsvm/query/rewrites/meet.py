@@ -157,7 +157,7 @@ class _Meeting:
         for other, pairs in path.items():
             equal = [sql.equal(mine.expression.copy(), theirs.expression.copy()) for mine, theirs in pairs]
             rows = sql.join(rows, _rows(self.query.relation(other)), equal, "left")
-        keys = (Key(replace(self.query.relation(step.relation), late_filters=()), step.key) for step in steps)
+        keys = (Key(self.query.relation(step.relation).partners, step.key) for step in steps)
         query = replace(query, relied=(*query.relied, *(key for key in keys if key not in query.relied)))
         more = (replace(self._column(c), name=name) for c, name in new.items())
         changed = replace(relation, source=sql.aliased(rows, alias), columns=(*relation.columns, *more))
@@ -178,7 +178,7 @@ def _over(alias: str, expression: exp.Expression, names: Names) -> exp.Expressio
 
 def _rows(relation: Relation) -> exp.Expression:
     """The rows that can be a partner. Conditions of WHERE on a LEFT JOINed relation are applied after the join."""
-    if not relation.filters:
+    if not relation.at_first:
         return relation.source.copy()
     rows = exp.select(sql.everything(relation.alias)).from_(relation.source.copy())
-    return sql.aliased(rows.where(*(f.copy() for f in relation.filters)), relation.alias)
+    return sql.aliased(rows.where(*(f.copy() for f in relation.at_first)), relation.alias)

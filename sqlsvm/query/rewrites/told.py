@@ -8,9 +8,9 @@ from sqlsvm.query.ir import FeatureQuery
 
 
 def told(query: FeatureQuery, facts: Facts) -> FeatureQuery:
-    if query.label is None or not query.is_optional(alias := query.label.relation):
+    if query.label is None or (alias := query.label.relation) not in query.parents:
         return query
-    if not facts.is_known_without_match(query.relation(alias), query.label.value):
+    if not facts.is_known_of_nothing(query.relation(alias), query.label.value):
         return query
     while alias in query.parents:
         alias = query.parents[alias]

@@ -86,16 +86,16 @@ class Copy:
     export: Export
     table: str
     columns: tuple[Column, ...]
-    no_match: Mapping[str, exp.Expression]
+    of_nothing: Mapping[str, exp.Expression]
     """Columns that are not NULL where a LEFT JOIN finds no row, such as COALESCE(x, 0), with their values there."""
 
     def value(self, name: str) -> exp.Expression:
         alias = self.export.relation.alias
         own = sql.named(name, alias)
-        if name not in self.no_match:
+        if name not in self.of_nothing:
             return own
         missing = sql.is_null(sql.named(KEEP, alias))
-        return sql.case(missing, self.no_match[name].copy(), own)
+        return sql.case(missing, self.of_nothing[name].copy(), own)
 
     def term(self, name: str) -> Term:
         return Term(self.export.relation.alias, self.value(name))
@@ -115,7 +115,7 @@ def _copy(engine: Engine, local: Engine, number: int, export: Export) -> Copy:
     if categories:
         _spell(local, table, raw, export, categories)
     columns = local.describe(exp.select("*").from_(table))
-    return Copy(export, table, columns, _no_match(engine, table, export, categories) if export.optional else {})
+    return Copy(export, table, columns, _of_nothing(engine, table, export, categories) if export.optional else {})
 
 
 def _told(blocks: Iterator[Rows], name: str) -> Iterator[Rows]:
@@ -171,8 +171,8 @@ def _enumeration(table: str, column: str) -> exp.DataType:
     return exp.DataType.build(f"{table}_{column}_type", udt=True)
 
 
-def _no_match(engine: Engine, table: str, export: Export, categories: Categories) -> dict[str, exp.Expression]:
-    (row,) = engine.copy_out(export.no_match)
+def _of_nothing(engine: Engine, table: str, export: Export, categories: Categories) -> dict[str, exp.Expression]:
+    (row,) = engine.copy_out(export.nothing)
     present = [c for c in export.columns if not np.ma.getmaskarray(row[c.name])[0]]
     return {c.name: _constant(c, row, table, categories) for c in present}
 
@@ -215,11 +215,11 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
 
 
 def _relation(copy: Copy) -> Relation:
-    """The server has applied the filters. The conditions of WHERE on a missing match are applied after the join."""
-    old = copy.export.relation
-    late = (copy.value(KEEP),) if old.late_filters else ()
-    source = sql.users_table(copy.table, old.alias)
-    return Relation(old.alias, old.table, source, copy.columns, (), late, once=old.once)
+    """The server has applied the first conditions. Those of WHERE after a LEFT JOIN are left."""
+    old, source = copy.export.relation, sql.users_table(copy.table, copy.export.relation.alias)
+    kept = (copy.value(KEEP),) if copy.export.optional and old.filters else ()
+    optional = () if copy.export.optional else None
+    return Relation(old.alias, old.table, source, copy.columns, kept, optional, once=old.once)
 
 
 def _left_join(of: Mapping[str, Copy], number: int, old: LeftJoin) -> LeftJoin:

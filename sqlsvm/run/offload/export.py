@@ -23,11 +23,11 @@ from sqlsvm.engine.base import Column
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.planner import KEPT_IN_PLACE
 from sqlsvm.query import Relation, Term
-from sqlsvm.query.rows import no_match
+from sqlsvm.query.rows import row_of_nulls
 from sqlsvm.query.variables import Variable, inner_variables
 
 KEEP = "keep"
-"""A column of the optional side of a LEFT JOIN: does WHERE keep the row? It is NULL only if there was no match."""
+"""A column of the optional side of a LEFT JOIN: does WHERE keep the row? It is NULL only if nothing was found."""
 
 HELD, TIME = "held", "time"
 """Columns of the label's relation: `FeatureQuery.held_out`, and the number of `FeatureQuery.time`."""
@@ -58,15 +58,15 @@ class Export:
 
     @cached_property
     def rows(self) -> exp.Select:
-        """SELECT columns of the rows that can be in the join, or that can be a match of a LEFT JOIN."""
+        """SELECT columns of the rows that can be in the join, or that a LEFT JOIN can find."""
         whole = [sql.not_null(c.expression) for c in self.columns if c.needed and not c.codes]
         found = self._from(exp.select().from_(self.relation.serving(c.expression for c in self.columns)))
-        return found.where(*(f.copy() for f in self.relation.filters), *whole, *self.reduced)
+        return found.where(*(f.copy() for f in self.relation.at_first), *whole, *self.reduced)
 
     @cached_property
-    def no_match(self) -> exp.Select:
-        """SELECT columns of the row that stands for no match of a LEFT JOIN."""
-        return self._from(no_match(self.relation, [(c.expression, c.name) for c in self.columns]))
+    def nothing(self) -> exp.Select:
+        """SELECT columns of the row of NULLs of a LEFT JOIN."""
+        return self._from(row_of_nulls(self.relation, [(c.expression, c.name) for c in self.columns]))
 
     def _from(self, rows: exp.Select) -> exp.Select:
         outputs = []
@@ -103,7 +103,7 @@ class _Exporter:
         self.portable = catalog.engine.abilities.portable
 
     def export(self, relation: Relation) -> Export:
-        alias, optional = relation.alias, self.query.is_optional(relation.alias)
+        alias, optional = relation.alias, relation.optional is not None
         columns = [*self._outputs(alias), *self._keys(alias), *self._match_keys(alias)]
         if self.query.label and self.query.label_relation == alias:
             if self.query.held_out:
@@ -112,7 +112,7 @@ class _Exporter:
                 columns.append(Carried(TIME, self.query.time.value, exp.DType.DOUBLE))
             columns += [Carried(name, value, exp.DType.DOUBLE) for name, value in self.query.marks.items()]
         if optional or not columns:
-            keep = sql.every(f.copy() for f in relation.late_filters)
+            keep = sql.every(f.copy() for f in relation.filters if optional)
             columns.append(Carried(KEEP, sql.case(keep, exp.true(), exp.false()), exp.DType.BOOLEAN))
         reduced = [] if optional else list(self._reduced(alias))
         return Export(relation, tuple(columns), optional, tuple(reduced))
@@ -138,7 +138,7 @@ class _Exporter:
             if alias in v.holders:
                 known, term = self._alike(v.terms), v.at(alias)[0]
                 codes = None if known else self._codes(v)
-                needed = not self.query.is_optional(alias)
+                needed = alias not in self.query.parents
                 yield Carried(key(v.index), term.expression, known or exp.DType.BIGINT, codes, needed=needed)
 
     def _match_keys(self, alias: str) -> Iterator[Carried]:
@@ -148,8 +148,8 @@ class _Exporter:
             for place, e in enumerate(left_join.equalities):
                 for term in (t for t in (e.left, e.right) if t.relation == alias):
                     known = self._alike((e.left, e.right))
-                    rows = sql.select([(e.right.expression.copy(), "v")], found.serving([e.right.expression]))
-                    codes = None if known else sql.numbered(rows.where(*found.filters))
+                    rows = found.partners.rows([(e.right.expression.copy(), "v")])
+                    codes = None if known else sql.numbered(rows)
                     yield Carried(match_key(number, place), term.expression, known or exp.DType.BIGINT, codes)
 
     def _alike(self, terms: Iterable[Term]) -> exp.DType | None:
@@ -161,7 +161,7 @@ class _Exporter:
 
     def _codes(self, v: Variable) -> exp.Select:
         """Numbers for the values of the relation with the fewest rows; no join row has another value."""
-        alias = min(sorted(v.holders), key=lambda a: (self.query.is_optional(a), self.catalog.rows(a)))
+        alias = min(sorted(v.holders), key=lambda a: (a in self.query.parents, self.catalog.rows(a)))
         return sql.numbered(self.catalog.of(alias).rows_of([(v.at(alias)[0].expression.copy(), "v")]))
 
     def _reduced(self, alias: str) -> Iterator[exp.Expression]:
@@ -170,7 +170,7 @@ class _Exporter:
         for v in self.variables:
             if alias in v.holders and self._alike(v.terms):
                 for other in sorted(v.holders - {alias}):
-                    if not self.query.is_optional(other) and self._is_small_beside(other, alias):
+                    if other not in self.query.parents and self._is_small_beside(other, alias):
                         theirs = self.catalog.of(other).rows_of([(v.at(other)[0].expression.copy(), "v")])
                         yield v.at(alias)[0].expression.copy().isin(query=theirs)
 
