@@ -43,7 +43,7 @@ class Known(NoKeys):
     def is_key(self, query: FeatureQuery, alias: str, terms: tuple[Term, ...]) -> bool:
         return any(term.expression.name == "id" for term in terms)
 
-    def is_known_without_match(self, relation: Relation, value: exp.Expression) -> bool:
+    def is_known_of_nothing(self, relation: Relation, value: exp.Expression) -> bool:
         return value.find(exp.Coalesce) is not None
 
     def columns(self, relation: Relation, values: Sequence[exp.Expression]) -> tuple[Column, ...]:
