@@ -4,6 +4,7 @@ python -m bench.many [chain] [star] ... [--sizes 150 2000] [--url duckdb:] [--on
 Every table has 20 rows, so nearly all seconds are those of the planner, of the database and of sqlsvm.
 """
 
+import gc
 from argparse import ArgumentParser
 from collections.abc import Callable
 from time import perf_counter, process_time
@@ -103,6 +104,7 @@ def main() -> None:
     parser.add_argument("--url", default="duckdb:")
     parser.add_argument("--only-plan", action="store_true")
     asked = parser.parse_args()
+    gc.set_threshold(200_000)  # as the command line does
     with connect(asked.url) as engine:
         print(engine.version)
         for shape in asked.shapes:
