@@ -201,6 +201,10 @@ class RowFacts:
         """If a key repeats in these rows, no others are read."""
         return self.own_rows(terms).limit(EARLY)
 
+    def of_first(self, terms: Terms) -> KeyFacts:
+        """The facts of a key in the first rows, or in all if they are known."""
+        return self.keys.get(terms) or self.early.get(terms) or self._facts(self.first(terms), terms)
+
     def largest_known(self, terms: Terms) -> float:
         """No value of a key is in more rows; infinite if that was not asked yet."""
         found = self.keys.get(terms)

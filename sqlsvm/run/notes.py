@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
+from sqlglot import exp
 
 from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
@@ -13,11 +15,35 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Solution
+from sqlsvm.times import DATES
 
 UNLIKELY = 0.9
 """With less than this share of what a model must cost that predicts one class only, nothing is counted."""
 ROUNDED = 1e-9
 """Counts of rows with weights are equal up to this share."""
+
+
+def at_random(query: FeatureQuery, facts: Facts) -> str | None:
+    """What a random split puts on both sides: rows of one entity, and earlier and later ones. None if it does no
+    harm."""
+    relation = query.relation(query.label_relation)
+    if relation.once:
+        return None
+    dates = [c.name for c in relation.columns if c.kind in DATES]
+    entity, date = _entity(query, facts), dates[0] if len(dates) == 1 else None
+    both = [f"rows with the same {entity} (--split-by {entity})"] if entity else []
+    both += [f"earlier and later ones (--time {date})"] if date else []
+    return f"the rows are split at random: on both sides are {' and '.join(both)}" if both else None
+
+
+def _entity(query: FeatureQuery, facts: Facts) -> str | None:
+    """Of the columns by which the label's relation is joined and whose values repeat, that with the most values."""
+    alias, found = query.label_relation, dict[str, float]()
+    for term in {term for term in query.terms if term.relation == alias and isinstance(term.expression, exp.Column)}:
+        key = facts.of(query.relation(alias)).of_first((term,))
+        if key.distinct < key.rows - key.nulls:
+            found[term.expression.name] = key.distinct
+    return max(sorted(found), key=lambda name: found[name], default=None)
 
 
 def constants(problem: Problem, beta: Array) -> Iterator[str]:

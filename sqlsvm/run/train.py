@@ -23,6 +23,7 @@ from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts as Known
 from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.rules import AUTO, Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
@@ -31,6 +32,7 @@ from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
+from sqlsvm.run.notes import at_random
 from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.penalising import Penalising
@@ -107,6 +109,11 @@ class Training:
         return (is_share and bool(self.problem.time)) or self.holdout in AUTO
 
     @property
+    def is_random(self) -> bool:
+        """Are rows left out at random?"""
+        return bool(self.folds or self.holdout) and not (self.split_by or self.problem.time)
+
+    @property
     def held(self) -> Holdout | None:
         return None if self.holdout is None else Holdout(self.holdout, self.effort.seed, self.split_by, self.gap)
 
@@ -146,6 +153,8 @@ def train_each(
     training = next(iter(trainings.values()))
     query = query_of(engine, text, training, maps_before(text, trainings, continuations))
     clock.begin("reading")
+    if training.is_random and (said := at_random(query, Known(engine))):
+        steps.log(NOTE, "note: %s", said)
     if offload := copied(engine, query, training.offload):
         clock.begin("copying")
     with brought(engine, query, offload) as (here, query), reading(here, query, clock) as (work, query):

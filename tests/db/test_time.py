@@ -163,3 +163,24 @@ TYPED = (
 def test_what_does_not_go_together(options: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         training(**options)
+
+
+def test_a_random_split_is_said(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """It puts rows of one customer on both sides, and earlier and later ones. A unique key does no harm."""
+    orders(engine)
+    typed(engine, "ALTER TABLE o DROP COLUMN tm")
+    caplog.set_level("INFO")
+    options: dict[str, Any] = {"lam": 1e-2, "holdout": 0.2}
+
+    def said(text: str, **more: Any) -> list[str]:
+        caplog.clear()
+        train(engine, "m", text, training(**options, **more))
+        return [r.getMessage() for r in caplog.records if "at random" in r.getMessage()]
+
+    both = "on both sides are rows with the same c (--split-by c) and earlier and later ones (--time day)"
+    assert said(QUERY) == [f"note: the rows are split at random: {both}"]
+    alone = "on both sides are earlier and later ones (--time day)"
+    assert said("SELECT y, x FROM o") == [f"note: the rows are split at random: {alone}"]
+    assert said(QUERY, split_by="c") == []
+    assert said(QUERY, time="day") == []
+    assert said("SELECT y, x FROM (SELECT y, x FROM o) AS s") == []
