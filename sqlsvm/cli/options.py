@@ -103,6 +103,11 @@ def _query_text(context: click.Context, parameter: click.Parameter, value: str |
     return value
 
 
+def other_query(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The text of a query that need not be given."""
+    return _query_text(context, parameter, value) if value else None
+
+
 def _read(name: str, what: str) -> str:
     try:
         with click.open_file(name, encoding="utf-8-sig") as file:

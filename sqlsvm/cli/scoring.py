@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, show_either, writing
-from sqlsvm.cli.options import declared, json_wanted, models_database, option, together, trust_wanted
+from sqlsvm.cli.options import declared, json_wanted, models_database, option, other_query, together, trust_wanted
 from sqlsvm.cli.stored import Which, file_wanted, which
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream
@@ -28,15 +28,33 @@ rows_database = together(
 )
 
 
+other_rows = together(
+    option("--query", "query", metavar="FILE|SQL", callback=other_query, help="Measure on the rows of this query."),
+    option("--where", "condition", metavar="CONDITION", help="Measure on the rows of its query that meet this."),
+    option(
+        "--input", "rows", metavar="TABLE|SELECT|FILE", help="Measure on rows with columns named as they are there."
+    ),
+)
+
+
 @cli.command(
     short_help="Measure a model on the rows of its query.",
-    epilog=examples("sqlsvm evaluate late_flights", "sqlsvm evaluate --model-file late.json --json"),
+    epilog=examples(
+        "sqlsvm evaluate late_flights",
+        "sqlsvm evaluate late_flights --where \"f.day >= '2024-01-01'\"",
+        "sqlsvm evaluate late_flights --input todays_flights",
+        "sqlsvm evaluate --model-file late.json --json",
+    ),
 )
 @which(models_database, file_wanted)
 @declared("evaluate")
+@other_rows
 @json_wanted
-def evaluate(wanted: Which, offload: bool | None, as_json: bool) -> None:
-    """Measure a model on the rows that its query has now, without computing the join.
+def evaluate(
+    wanted: Which, offload: bool | None, query: str | None, condition: str | None, rows: str | None, as_json: bool
+) -> None:
+    """Measure a model on the rows that its query has now, without computing the join; or on others, which say more
+    about rows that are to come.
 
     Prints the confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC: exact, or with bounds.
     --json adds the histogram of the scores of each class. MODEL may be left out if there is only one. If the label is a
@@ -45,31 +63,45 @@ def evaluate(wanted: Which, offload: bool | None, as_json: bool) -> None:
     With more than two classes, prints how many rows of each class are predicted as each class, accuracy, and the means
     of F1. A model with probabilities also has its log loss and Brier score.
 
-    A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out. There, the
-    accuracy, the AUC and the loss of a label of two classes have intervals of 95 %: how far they would be off on other
-    rows of the label's table. So have the errors, R^2 and the loss of a label that is a number, and the accuracies and
-    the means of F1 of a label with more than two classes.
+    A model trained with --holdout is measured twice: on the rows held out, and on those it was trained on. On the rows
+    held out, and on those of --query, --where and --input, the accuracy, the AUC and the loss of a label of two classes
+    have intervals of 95 %: how far they would be off on other rows of the label's table. So have the errors, R^2 and
+    the loss of a label that is a number, and the accuracies and the means of F1 of a label with more than two classes.
     """
     from functools import partial
 
     from sqlsvm.ask.measure import measure, measure_held_out
     from sqlsvm.ask.rows import on_all, on_parts
     from sqlsvm.query.rewrites.split import Holdout
-    from sqlsvm.show.evaluation import draw_evaluation, draw_parts
+    from sqlsvm.show.evaluation import IN_SAMPLE, draw_evaluation, draw_parts
 
-    with wanted.model_and_rows() as (model, engine):
-        measured = partial(measure, model=model)
+    if len(given := [text for text in (query, condition, rows) if text]) > 1:
+        raise click.UsageError("--query, --where and --input exclude each other", click.get_current_context())
+    with wanted.model_and_rows(given, given) as (model, engine):
+        if others := _others(engine, model, query, condition, rows):
+            model = others
+        measured, held_out = partial(measure, model=model), partial(measure_held_out, model=model)
         classes = model.trained_on.label_values
-        if Holdout.of(model.options):
-            held_out = partial(measure_held_out, model=model)
+        if Holdout.of(model.options) and not others:
             parts = on_parts(engine, model, measured, offload=offload, held_out=held_out)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
             drawn = draw_parts(parts, model.label, classes, sys.stdout, weighted=model.weighted)
         else:
-            found = on_all(engine, model, measured, offload=offload)
-            said = found.as_json()
+            found = on_all(engine, model, held_out if others else measured, offload=offload)
+            said = {**found.as_json(), "trained_on": not others}
             drawn = draw_evaluation(found, model.label, classes, sys.stdout, weighted=model.weighted)
+            drawn = drawn if others else f"{IN_SAMPLE}\n\n{drawn}"
     show_either(as_json, lambda: {"model": model.name, "version": model.version, **said}, lambda: drawn)
+
+
+def _others(
+    engine: "Engine", model: "Model", query: str | None, condition: str | None, rows: str | None
+) -> "Model | None":
+    """The model over other rows, if the command line names any."""
+    from sqlsvm.ask import other_rows
+
+    ways = (other_rows.of_query, query), (other_rows.where, condition), (other_rows.of_input, rows)
+    return next((of(engine, model, text) for of, text in ways if text), None)
 
 
 targets = together(

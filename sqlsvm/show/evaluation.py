@@ -84,6 +84,10 @@ def worth_of(found: Evaluation | Residuals | Confusion) -> Iterator[str]:
     yield f"they are worth {worth} independent rows."
 
 
+IN_SAMPLE = "the rows that it was trained on"
+TITLES: Mapping[Part, str] = {"holdout": "the rows held out", "train": IN_SAMPLE}
+
+
 def draw_parts(
     parts: Mapping[Part, Measured],
     label: str,
@@ -92,10 +96,9 @@ def draw_parts(
     *,
     weighted: bool = False,
 ) -> str:
-    """The evaluations on the rows of the training and on the rows held out."""
-    titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
+    """The evaluations on the rows held out, and then on the rows of the training."""
     drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
-    return "\n\n\n".join(f"{titles[part]}\n\n{text}" for part, text in drawn.items())
+    return "\n\n\n".join(f"{title}\n\n{drawn[part]}" for part, title in TITLES.items() if part in drawn)
 
 
 WIDE = 12

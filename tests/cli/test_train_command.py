@@ -270,7 +270,7 @@ def test_a_holdout_is_measured_apart(trained: Trained, tmp_path: Path) -> None:
     assert f"held out      {held:.0f} rows: " in said
     assert f"held out      {held:.0f} rows: " in answer("show", *place)
     drawn = answer("evaluate", "--dsn", trained.dsn, *place)
-    assert drawn.index("the rows that it was trained on\n") < drawn.index("the rows held out\n")
+    assert drawn.index("the rows held out\n") < drawn.index("the rows that it was trained on\n")
     assert f"accuracy            {measured['holdout']['accuracy']:.4f}" in drawn.partition("held out")[2]
 
 
