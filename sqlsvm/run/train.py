@@ -153,8 +153,6 @@ def train_each(
     training = next(iter(trainings.values()))
     query = query_of(engine, text, training, maps_before(text, trainings, continuations))
     clock.begin("reading")
-    if training.is_random and (said := at_random(query, Known(engine))):
-        steps.log(NOTE, "note: %s", said)
     if offload := copied(engine, query, training.offload):
         clock.begin("copying")
     with brought(engine, query, offload) as (here, query), reading(here, query, clock) as (work, query):
@@ -248,6 +246,8 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     maps, held = known or training.effort.seed, training.held
     query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
     check_plan(query, training)
+    if training.is_random and (said := at_random(query, Known(engine))):
+        steps.log(NOTE, "note: %s", said)
     return query
 
 
