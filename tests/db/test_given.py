@@ -1,5 +1,7 @@
 """What a caller has is what is trained on: connections and frames. All give the model of a DuckDB file."""
 
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +22,8 @@ from sqlsvm.engine.given import opened
 from sqlsvm.errors import ConnectionLost, EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.join_oracle import JoinOracle
+from tests.docs.markdown import blocks
+from tests.docs.test_sessions import README
 from tests.faults.cluster import cluster
 from tests.ground.opened import build
 from tests.typed import meant
@@ -270,6 +274,47 @@ def test_an_interrupted_cell_leaves_nothing(
             fitted(connection, in_memory=0)
     assert held(connection) == before
     assert fitted(connection).gap_ <= 1e-3
+
+
+# -- a notebook --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_readme_in_a_notebook(shop: Path, server_shop: str, tmp_path: Path) -> None:
+    """Each line in a cell of its own: on files, on a server, and on frames."""
+    if not os.environ.get("CI"):
+        pytest.importorskip("nbclient")
+        pytest.importorskip("ipykernel")
+    from nbclient import NotebookClient
+    from nbformat import v4
+
+    with duckdb.connect(str(shop)) as connection:
+        for name in TABLES:
+            connection.execute(f"COPY {name} TO '{tmp_path}/{name}.parquet'")
+    files = re.sub(r"(orders|customers) ", r"'\1.parquet' ", QUERY)
+    frames = f"import pandas as pd; frames = {{n: pd.read_parquet(n + '.parquet') for n in {list(TABLES)}}}"
+    given = {
+        f"'duckdb:', {files!r}": "DuckDB",
+        f"{server_shop!r}, {QUERY!r}": "PostgreSQL",
+        f"frames, {QUERY!r}": "DuckDB",
+    }
+    (block,) = blocks(README.read_text(encoding="utf-8"), "python")
+    cells = [v4.new_code_cell(frames)]
+    for arguments in given:
+        text = re.sub(r"fit\(.*\)", lambda found, own=arguments: f"fit({own}, 'late')", block.text)  # type: ignore[misc]
+        text = re.sub(r"print\((.*)\)", r"\1", text)
+        cells += [v4.new_code_cell(line) for line in text.splitlines() if line]
+    notebook = v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    ran = iter(notebook.cells[1:])
+    for engine in given.values():
+        _, trained, proof, measured, score = (next(ran)["outputs"] for _ in range(5))
+        line, *shown = [each["data"]["text/html"] for each in (*trained, *proof, *measured)]
+        assert line == "", "that of the passes is gone"
+        assert f"trained in {engine}" in shown[0]
+        assert "no weights have a lower objective" in shown[0]
+        assert "accuracy" in shown[1]
+        assert "CASE" in score[0]["data"]["text/plain"]
 
 
 # -- a connection of psycopg, and what SQLAlchemy has ------------------------------------------------------------------
