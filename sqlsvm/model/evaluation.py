@@ -136,6 +136,10 @@ class Evaluation:
     # Each rate grows with tp and falls with fp, so its bounds are those of tp and the opposite ones of fp.
 
     @property
+    def rows(self) -> float:
+        return self.negatives + self.positives
+
+    @property
     def accuracy(self) -> Bounded:
         return self._rate(lambda tp, fp: _ratio(tp + self.negatives - fp, self.negatives + self.positives))
 

@@ -12,11 +12,14 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import Database, is_query, opened, query_of
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model import predict as predicting
+from sqlsvm.model.evaluation import ByGroup
 from sqlsvm.model.model import Model
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
+from sqlsvm.notebook.measures import of_groups, of_measures
 from sqlsvm.notebook.told import in_python
 from sqlsvm.options import OF_SESSION, OPTIONS
+from sqlsvm.query.rewrites.split import Part
 from sqlsvm.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ class Certificate:
 class Fitted:
     model_: Model
     offload: Any
+    evaluate: Callable[..., Any]
+    evaluate_groups: Callable[..., ByGroup]
 
     def _fitted(self) -> Model:
         if not hasattr(self, "model_"):
@@ -101,6 +106,13 @@ class Fitted:
         ]
         names = [*([model.by or "class"] if model.family else []), "feature", "category", "weight", "scaled_weight"]
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+    def measures(self, database: Database | None = None, query: str | None = None, part: Part | None = None) -> Any:
+        """What `evaluate` finds, as a frame: a row for each measure, with the interval of 95 % of rows held out. A
+        model with groups has a row for each of them."""
+        if self._fitted().groups:
+            return frame(of_groups(self.evaluate_groups(database, query, part)))
+        return frame(of_measures(self.evaluate(database, query, part)))
 
     @property
     def validation_(self) -> Any:

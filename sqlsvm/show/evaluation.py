@@ -43,7 +43,7 @@ def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: T
     table = columns(escape(printable(found.by)), numbers=(unit, *(name.replace("_", " ") for name in names)))
     for one in found.groups:
         measures = (getattr(one.found, name) for name in names)
-        table.add_row(Text(printable(str(one.value))), number(_rows(one.found)), *map(_short, measures))
+        table.add_row(Text(printable(str(one.value))), number(one.found.rows), *map(_short, measures))
     drawn = [on_paper(stream, table)]
     if found.whole:
         drawn.append(f"all groups\n\n{draw_evaluation(found.whole, label, classes, stream, weighted=weighted)}")
@@ -54,10 +54,6 @@ def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: T
 
 OF_CLASSES = "accuracy", "balanced_accuracy", "f1", "auc"
 OF_NUMBERS = "mae", "rmse", "r2", "coverage"
-
-
-def _rows(found: Evaluation | Residuals) -> float:
-    return found.rows if isinstance(found, Residuals) else found.negatives + found.positives
 
 
 def _short(found: Bounded | float | None) -> str:

@@ -18,6 +18,7 @@ import sqlsvm
 from sqlsvm import NotFittedError, RelationalRidge, RelationalSVC
 from sqlsvm.errors import OptionError
 from sqlsvm.estimator import ESTIMATORS, Relational
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.notebook.progress import on_screen
 from sqlsvm.notebook.told import reworded
 from sqlsvm.solve.solution import Record
@@ -25,6 +26,12 @@ from tests.db.test_given import QUERY, TABLES
 from tests.ground.browser import Browser, browser
 
 matplotlib.use("agg")
+
+
+KINDS = dict(TABLES) | {
+    "orders": dict(TABLES["orders"]) | {"kind": np.array([f"k{n % 3}" for n in range(300)], dtype=object)}
+}
+"""With three kinds of orders."""
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +161,23 @@ def test_what_is_known_of_it(svc: RelationalSVC) -> None:
     assert (svc.certificate_.gap, svc.certificate_.objective) == (svc.gap_, svc.objective_)
     assert "gap           " in str(svc)
     assert str(RelationalSVC()) == "RelationalSVC()"
+
+
+def test_measures_are_a_frame(svc: RelationalSVC) -> None:
+    found = svc.measures(part="holdout").set_index("measure")
+    measured = svc.evaluate(part="holdout")
+    assert isinstance(measured, Evaluation)
+    assert found.loc["accuracy", "value"] == measured.accuracy.value
+    assert found.loc["accuracy", "lower"] == measured.intervals["accuracy"].lower < found.loc["accuracy", "value"]
+    assert np.isnan(found.loc["recall", "upper"])
+    ridge = RelationalRidge(1e-2, sample=200).fit(TABLES, QUERY.replace("o.late, o.days", "o.days"), "days")
+    assert ridge.measures().set_index("measure").loc["r2", "value"] == ridge.score()
+    classes = RelationalSVC(1e-2, sample=200).fit(KINDS, QUERY.replace("o.late, ", ""), "kind")
+    assert dict(classes.measures()[["measure", "value"]].to_numpy())["accuracy"] == classes.score()
+    by = RelationalSVC(1e-2, sample=200, by="kind").fit(TABLES, QUERY, "late")
+    assert by.measures()[["kind", "rows"]].to_numpy().tolist() == [
+        [kind, (TABLES["orders"]["kind"] == kind).sum()] for kind in ("book", "gift")
+    ]
 
 
 def test_folds_are_a_frame() -> None:
