@@ -90,9 +90,10 @@ class Relational(Fitted):
     of_numbers: ClassVar[bool]
     """Is the label a number?"""
 
-    lam: float = 1e-4
+    lam: float | Literal["auto"] = 1e-4
     _: KW_ONLY
-    l1: float = 0.0
+    l1: float | Literal["auto"] = 0.0
+    measure: str | None = None
     constrain: Sequence[str] = ()
     tol: float = 1e-3
     solver: Solver = "dane"
@@ -102,7 +103,7 @@ class Relational(Fitted):
     scale: Scale = "standard"
     intercept: Intercept = True
     class_weight: ClassWeights | None = "none"
-    loss: LossName = OPTIONS["loss"].default
+    loss: LossName | Literal["auto"] = OPTIONS["loss"].default
     width: float = 0.5
     tube: float = 0.1
     quantile: float = 0.5

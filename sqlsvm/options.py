@@ -94,6 +94,22 @@ class Share(Number):
         return float(found[1] or HOLDOUT_ERROR) if found else None
 
 
+@dataclass(frozen=True)
+class Strength(Number):
+    """Or the word auto: it is chosen."""
+
+    def __contains__(self, value: object) -> bool:
+        return super().__contains__(value) or value == AUTO
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, or auto"
+
+
+AUTO = "auto"
+FROM_LOSSES: tuple[ClassLoss, ...] = "hinge", "squared_hinge", "logistic"
+"""What --loss auto chooses from. The first is kept unless another one is better."""
+CHOSEN = "lam", "l1", "loss"
+"""The options that auto chooses by rows that a training has not seen."""
 HOLDOUT_ERROR = 0.1
 _AUTO = re.compile(r"auto(?::(\d*\.\d+))?")
 _START = re.compile(r"\d{4}-\d\d-\d\d.*|[-+]?\d*[1-9]\d*(\.\d+)?|0")
@@ -374,8 +390,10 @@ _TABLE = (
     Option(
         "loss",
         "hinge",
-        Choice(get_args(LossName), REHLINE),
-        "What a row costs. For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
+        Choice((*get_args(LossName), AUTO), REHLINE),
+        "What a row costs. auto: hinge, or squared_hinge or logistic where these are better by more than one standard "
+        "error on rows that a training has not seen. "
+        "For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
         "smooth_hinge the hinge with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then "
         "4 z - 4; logistic log(1 + exp(-y score)). For a number, with z = label - score: epsilon_insensitive "
         "max(0, |z| - tube); squared_epsilon_insensitive its square; quantile q z above 0 and (q - 1) z below; "
@@ -436,8 +454,9 @@ _TABLE = (
     Option(
         "lam",
         1e-4,
-        Number(0, above=True),
-        "The weight of the penalty.",
+        Strength(0, above=True),
+        "The weight of the penalty. auto: chosen, from 10 to 1e-5, by parts of the rows that a training has not seen, "
+        "on a sample: the strongest one that is not worse than the best by more than one standard error.",
         (*_TRAIN, "explain"),
         changes="steps",
         spelled="lambda",
@@ -446,12 +465,22 @@ _TABLE = (
     Option(
         "l1",
         0.0,
-        Number(0),
+        Strength(0),
         "Add this times the sum of the sizes of the scaled weights to the penalty: then weights that help little are "
-        "exactly 0.",
+        "exactly 0. auto: chosen as lambda is.",
         ("train", "explain"),
         changes=None,
         several="list or range",
+    ),
+    Option(
+        "measure",
+        None,
+        Choice(tuple(dict.fromkeys((*MEASURES_OF_CLASSES, *MEASURES_OF_NUMBERS)))),
+        "What decides where --lambda, --l1 or --loss is auto; if not given, auc for two classes, accuracy for more, "
+        "and the loss for a number.",
+        ("train",),
+        changes=None,
+        example="accuracy",
     ),
     Option(
         "constrain",

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Share
+from sqlsvm.options import AUTO as AUTO_WORD
+from sqlsvm.options import CHOSEN, MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Share
 
 Stage = Literal["typed", "label known", "plan known"]
 Facts = Mapping[str, Any]
@@ -141,6 +142,7 @@ def several_of(trainings: Mapping[str, Facts]) -> str | None:
 
 
 GIVEN, MISSING, AUTO = Given(), Missing(), Auto()
+CHOOSES, NOTHING_CHOSEN = Is((AUTO_WORD,)), dict.fromkeys(CHOSEN, Not((AUTO_WORD,)))
 CUTS = "dane", "bundle"
 DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
 DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
@@ -193,6 +195,26 @@ def _of_steps() -> Iterator[Rule]:
     yield Rule({"solver": NO_CUTS, "several": GIVEN}, (), said, "use --solver dane, or train one after the other")
 
 
+def _of_choosing() -> Iterator[Rule]:
+    """Of lambda, l1 and the loss, where these are auto."""
+    for name in CHOSEN:
+        auto: When = {name: CHOOSES}
+        yield Rule({**auto, "solver": NO_CUTS}, (), f"{{solver}} takes no {flag(name)} auto", DANE)
+        yield Rule({**auto, "by": GIVEN}, (), f"--by takes no {flag(name)} auto", f"give {flag(name)} a value")
+    said = "--lambda auto and --l1 auto: one of them is chosen where the other is given"
+    yield Rule({"lam": CHOOSES, "l1": CHOOSES}, (), said, "give one of them a number")
+    said = "--measure decides what auto chooses, and neither --lambda, --l1 nor --loss is auto"
+    yield Rule(NOTHING_CHOSEN, ("measure",), said, "add --lambda auto, or leave out --measure")
+    said = "--loss auto compares losses, so it cannot be by the loss"
+    yield Rule({"loss": CHOOSES, "measure": Is(("loss",))}, (), said, "leave out --measure: then it is by the AUC")
+    for loss, kind, measures in (
+        (NUMBER, "a number", MEASURES_OF_NUMBERS),
+        (Not(NUMBER_LOSSES), "two classes", MEASURES_OF_CLASSES),
+    ):
+        said = f"--measure {{measure}} is not for a label with {kind}"
+        yield Rule({"loss": loss, "measure": Not((None, *measures))}, (), said, f"take {_or(measures)}")
+
+
 def _of_parts() -> Iterator[Rule]:
     """Of rows that are left out, and of groups."""
     said = "--probability is of two classes, and --loss {loss} is for numbers"
@@ -205,12 +227,12 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({"holdout": AUTO, "loss": NUMBER}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "--folds takes no --map net, which has learned from the labels of all folds"
     yield Rule({"map": Has("net:")}, ("folds",), said, f"{HOLDOUT}: the network then learns without those rows")
-    said = "--split-by says which rows stay together in --holdout and --folds"
-    yield Rule(unseen, ("split_by",), said, UNSEEN)
+    said = "--split-by says which rows stay together in --holdout and --folds, and where --lambda is auto"
+    yield Rule({**unseen, **NOTHING_CHOSEN}, ("split_by",), said, UNSEEN)
     said = "--holdout {holdout} takes each row of the label's table for itself, and --split-by keeps them together"
     yield Rule({"holdout": AUTO, "split_by": GIVEN}, (), said, "say how many rows to keep out: --holdout 0.2")
-    said = "--time says which rows of --holdout and --folds are later"
-    yield Rule(unseen, ("time",), said, UNSEEN)
+    said = "--time says which rows of --holdout and --folds are later, and where --lambda is auto"
+    yield Rule({**unseen, **NOTHING_CHOSEN}, ("time",), said, UNSEEN)
     said = "--holdout {holdout} says from when on rows are kept out, and no column says when a row is"
     yield Rule({"holdout": Start(), "time": MISSING}, (), said, "add --time COLUMN; a share is between 0 and 1")
     said = "--holdout {holdout} takes rows at random, and --time the latest"
@@ -282,6 +304,8 @@ def _of_label() -> Iterator[Rule]:
     missing = "there is no {select} of a label with more than two classes"
     measures = tuple(m for m in MEASURES_OF_CLASSES if m != "auc")
     yield Rule({**many, "select": Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")
+    missing = "there is no {measure} of a label with more than two classes"
+    yield Rule({**many, "measure": Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")
 
 
 def _of_plan() -> Iterator[Rule]:
@@ -294,4 +318,4 @@ def _of_plan() -> Iterator[Rule]:
     yield Rule({"optional": GIVEN}, ("folds",), said, hint, "plan known")
 
 
-RULES = (*_of_steps(), *_read(), *_of_parts(), *_of_sets(), *_of_programs(), *_of_label(), *_of_plan())
+RULES = (*_of_steps(), *_read(), *_of_choosing(), *_of_parts(), *_of_sets(), *_of_programs(), *_of_label(), *_of_plan())

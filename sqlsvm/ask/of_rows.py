@@ -21,6 +21,7 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE, Classes
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.ranks import ranks
 
 Measures = Mapping[str, float]
 
@@ -59,13 +60,6 @@ def measured_by(
 
 def _exact(value: float) -> Bounded:
     return Bounded(value, value, value)
-
-
-def ranks(scores: Array, negative: Array, positive: Array) -> tuple[Array, Array]:
-    """For each row the weight of the negative ones below it, and of the positive ones above it; ties count one half."""
-    _, places = np.unique(scores, return_inverse=True)
-    below, above = (np.bincount(places, w) for w in (negative, positive))
-    return (np.cumsum(below) - 0.5 * below)[places], (above.sum() - np.cumsum(above) + 0.5 * above)[places]
 
 
 def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: ProblemOptions) -> tuple[Measures, Measures]:

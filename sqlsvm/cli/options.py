@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
 from sqlsvm.options import (
+    AUTO,
     OPTIONS,
     Choice,
     ClassWeight,
@@ -25,6 +26,7 @@ from sqlsvm.options import (
     Pieces,
     Share,
     Span,
+    Strength,
     Truth,
 )
 
@@ -148,6 +150,15 @@ def _auto(domain: Number, _context: click.Context, parameter: click.Parameter, v
     return found
 
 
+def _or_auto(context: click.Context, parameter: click.Parameter, value: str | float) -> float | str:
+    if value == AUTO:
+        return AUTO
+    try:
+        return finite(context, parameter, float(value))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither auto nor a number.", param=parameter) from None
+
+
 def _share(_context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
     found: float | str | None = value
     with suppress(ValueError):
@@ -238,7 +249,7 @@ class Several(click.ParamType[Any]):
         self.declared = declared
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float | tuple):
+        if isinstance(value, float | tuple) or (value == AUTO and self.declared.allows(value)):
             return value
         found = self._range(value) if ":" in value else self._numbers(value.split(","))
         for number in found:
@@ -284,6 +295,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"metavar": "NUMBER", "type": click.IntRange(int(low), None if high == inf else int(high))}
         case Number(high=1) as n:
             return {"metavar": "FRACTION", "type": click.FloatRange(n.low, n.high, n.above, n.below)}
+        case Strength():
+            return {"metavar": "auto|NUMBER", "callback": _or_auto}
         case Number():
             return {"metavar": "NUMBER", "type": float, "callback": finite}
         case Choice(words, also):

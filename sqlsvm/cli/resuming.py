@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from mmap import mmap
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,7 +64,9 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model:
         training = with_share(engine, query, {name: training}, Clock())[name]
-    if not model or not model.converged or (model.query, plain(model.options)) != (query, plain(asdict(training))):
+    if model and model.chosen and model.chosen.options == training.chooses:
+        training = training.settled(model.options["problem"]["loss"], model.chosen.strength)
+    if not model or not model.converged or (model.query, plain(model.options)) != (query, plain(training.kept)):
         say(f"{_nothing_kept(name)}: it is trained from the start")
         return None
     had = f"{name}, version {model.version}, had converged"

@@ -11,6 +11,7 @@ from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped, Maps
+from sqlsvm.model.chosen import Chosen
 from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import StoredProbability
 from sqlsvm.model.support import StoredSupport
@@ -39,7 +40,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 13
+FORMAT = 14
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -325,6 +326,8 @@ class Model(Proven):
     """What makes some of the features of columns of the query."""
     validation: Mapping[str, Validated] = field(default_factory=dict)
     """Each measure, if the training had folds."""
+    chosen: Chosen | None = None
+    """How lambda, l1 or the loss was chosen, if it was auto."""
     classes: Annotated[tuple[OfClass, ...], _distinct] = ()
     """If there are more than two."""
     by: str | None = None

@@ -12,6 +12,7 @@ from sqlsvm.model.evaluation import Bounded, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS
+from sqlsvm.report.choice import choice_section
 from sqlsvm.report.classes import proofs_of_classes, weights_of_classes
 from sqlsvm.report.effects import effects_section
 from sqlsvm.report.gather import Report
@@ -35,6 +36,7 @@ def html(report: Report, made: datetime) -> str:
     drawn = {name: draw(chart) for name, chart in charts(report).items()}
     parts = (
         _opening(report),
+        choice_section(report, drawn),
         _proof(model, drawn),
         join_section(report),
         effects_section(report),

@@ -6,6 +6,7 @@ from math import isfinite
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Probabilities, Residuals, RocPoint
 from sqlsvm.model.model import Model
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, Style, counted, linear, logarithmic, within
+from sqlsvm.report.choice import choice
 from sqlsvm.report.gather import Report
 from sqlsvm.terminal import row_count
 
@@ -246,6 +247,7 @@ def residuals(report: Report) -> Chart | None:
 
 
 PLOTS: dict[str, Callable[[Report], Chart | None]] = {
+    "choice": choice,
     "convergence": convergence,
     "gap": gap,
     "scores": scores,

@@ -12,6 +12,7 @@ Phase = Literal[
     "tables",
     "moments",
     "sampling",
+    "choosing",  # lambda, l1 and the loss, where they are auto
     "solving",  # the sample, up to the first pass
     "passes",
     "between_passes",

@@ -193,7 +193,9 @@ class JoinOracle:
             self._programs.clear()
 
     def sample(self, size: int, seed: int) -> Sample:
-        found = self._samples.get((size, seed)) or drawn_sample(self.problem, size, seed)
+        found = self._samples.get((size, seed)) or drawn_sample(
+            replace(self.problem, plan=self.problem.plan.telling), size, seed
+        )
         self._samples[size, seed] = found
         return found.as_sample(self.plan.design.target, self.loss.origin)
 

@@ -77,7 +77,7 @@ def model_of(
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
         notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)) if notes is None else notes,
         history=tuple(as_json(record) for record in solution.history),
-        options=asdict(training),
+        options=training.kept,
         maps=problem.query.maps,
         trained_on=replace(known, held_out=held_out),
     )

@@ -127,7 +127,7 @@ def _counted(
     if any(d.top for d in plan.design.dictionaries):
         work.run(missing_tables(work, plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
-    rows = None if effort is None else small_join(work, catalog, plan, effort)
+    rows = None if effort is None else small_join(work, catalog, plan.telling, effort)
     if rows is None:
         work.run(missing_tables(work, plan))
     work.clock.begin("moments")

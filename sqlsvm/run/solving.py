@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlsvm.run.classes import against_others
+from sqlsvm.run.clock import Clock
 from sqlsvm.run.drawn import Drawn, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_rows
@@ -30,6 +31,10 @@ class Solving:
         self._samples: Samples = {} if samples is None else samples
         self._states: dict[Loss, State] = {}
         self._known: Quadratic | None = None
+
+    @property
+    def clock(self) -> Clock:
+        return self._problem.work.clock
 
     def of(self, loss: Loss) -> Problem:
         """The problem with this loss."""
@@ -65,6 +70,15 @@ class Solving:
             going["state"] = State.at(solution.beta)  # rounding leaves a gap, and passes keep more digits
         run = self._run(training, penalty, effort, going)
         return self.keep(training, run.follow(proposals(training, run)))
+
+    def drawn(self, training: "Training") -> Drawn:
+        """All rows of the join, if they are in memory, and else the sample that this training takes."""
+        if self._problem.drawn is not None:
+            return self._problem.drawn
+        oracle, effort = self._oracle(training.problem.named_loss, L2(training.lam)), training.effort
+        size = effort.sample or dane.rows_for(oracle)
+        oracle.sample(size, effort.seed)
+        return self._samples[size, effort.seed]
 
     def run(self, training: "Training", penalty: Penalty, start: Array | None, **going: Unpack[Going]) -> Run[Oracle]:
         """What `solve` follows, to be followed together with others."""
@@ -125,6 +139,13 @@ class Each:
     def some(self) -> Drawn | None:
         """Rows of the join, if a sample was drawn."""
         return next(iter(self._samples.values()), None)
+
+    @property
+    def clock(self) -> Clock:
+        return self._each[0].clock
+
+    def drawn(self, training: "Training") -> Drawn:
+        return self._each[0].drawn(training)
 
     def on(self, problem: Problem) -> "Each":
         """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing."""

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,14 @@ from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import together
-from sqlsvm.options import DEFAULTS, MACHINES, OPTIONS, ProbabilityMethod, Scale, Solver, check
+from sqlsvm.options import AUTO as AUTO_WORD
+from sqlsvm.options import CHOSEN, DEFAULTS, MACHINES, OPTIONS, LossName, ProbabilityMethod, Scale, Solver, check
 from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts as Known
+from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.split import Holdout
 from sqlsvm.rules import AUTO, Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
@@ -73,10 +75,16 @@ class Training:
     gap: float | str | None = DEFAULTS["gap"]
     offload: bool | None = DEFAULTS["offload"]
     machine: Machine = field(default_factory=Machine)
+    measure: str | None = DEFAULTS["measure"]
+    chooses: tuple[str, ...] = ()
+    """The options that are auto: until they are chosen, they have their defaults."""
+    chose: tuple[str, ...] = ()
+    """Those that were."""
 
     def __post_init__(self) -> None:
         check(self)
-        refuse(self.options)
+        if not self.chose:  # the rules are about what was typed
+            refuse(self.options)
 
     @property
     def is_kernel(self) -> bool:
@@ -88,6 +96,8 @@ class Training:
         """Each option is a field here, of the effort, or of the problem. Files of constraints and losses are read."""
         options["constrain"] = given(options.get("constrain", ()))
         options["pieces"] = custom.given(options.get("pieces", ()))
+        chooses = tuple(name for name in CHOSEN if options.get(name) == AUTO_WORD)
+        options |= {"chooses": chooses, **{name: DEFAULTS[name] for name in chooses}}
         groups = cls, Effort, Machine
         own, effort, machine = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in groups)
         return cls(ProblemOptions(**options), effort=Effort(**effort), machine=Machine(**machine), **own)
@@ -96,7 +106,34 @@ class Training:
     def options(self) -> dict[str, Any]:
         """All of them, by name."""
         own = {name: value for name, value in vars(self).items() if name in OPTIONS}
-        return vars(self.problem) | vars(self.effort) | vars(self.machine) | own
+        asked = dict.fromkeys(self.chooses, AUTO_WORD)
+        return vars(self.problem) | vars(self.effort) | vars(self.machine) | own | asked
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a model says of its options."""
+        found = asdict(self)
+        del found["chooses"], found["chose"]
+        return found
+
+    @property
+    def strength_chosen(self) -> str | None:
+        """Which of lam and l1 is auto."""
+        return next((name for name in ("lam", "l1") if name in self.chooses), None)
+
+    def of_strength(self, strength: float) -> "Training":
+        """With this in place of auto."""
+        match self.strength_chosen:
+            case "lam":
+                return replace(self, lam=strength)
+            case "l1":
+                return replace(self, l1=strength)
+        return self
+
+    def settled(self, loss: LossName, strength: float) -> "Training":
+        """With these where it is auto."""
+        found = replace(self.of_strength(strength), chooses=(), chose=self.chooses)
+        return replace(found, problem=replace(self.problem, loss=loss)) if "loss" in self.chooses else found
 
     @property
     def penalising(self) -> Penalising:
@@ -163,6 +200,7 @@ def train_each(
         continuations = NOTHING if training.solver in MACHINES else continuations
         solving, models, laps = Each(problem), dict[str, Model](), dict[str, dict[str, float]]()
         known, found = trained_on(engine, text, problem), dict[str, list[Array]]()
+        trainings, told = settled(trainings, solving)
         if training.is_kernel:
             return [kernel_model(engine, next(iter(trainings)), text, training, problem, known, left_out, on_passes)]
         for name, training in in_order(trainings).items():
@@ -188,12 +226,24 @@ def train_each(
             parts = [model_of(engine, name, text, training, *one, known, left_out, solving.some) for one in each]
             if len(trainings) > 1:
                 parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
-            models[name] = _identified(together(parts, known.label_values), keeping, problem)
+            models[name] = told(_identified(together(parts, known.label_values), keeping, problem), name)
             laps[name] = clock.lap()
         if on_fold and training.folds:
             models = _marked(models, *in_folds(problem, solving, trainings, found, on_fold), training.folds)
             laps[next(iter(trainings))]["folds"] = sum(clock.lap().values())
     return [replace(models[name], phases=laps[name]) for name in trainings]
+
+
+def settled(
+    trainings: Mapping[str, Training], solving: Each
+) -> tuple[Mapping[str, Training], Callable[[Model, str], Model]]:
+    """The trainings with what is chosen where they are auto, and what then tells their models of it."""
+    if not any(training.chooses for training in trainings.values()):
+        return trainings, lambda model, name: model
+    from sqlsvm.run.choosing import settle
+
+    found = {name: settle(training, solving) for name, training in trainings.items()}
+    return {name: each.training for name, each in found.items()}, lambda model, name: found[name].told(model)
 
 
 def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | None) -> Facts:
@@ -245,6 +295,10 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     """With its maps, if they are not known, and with a mark for the rows that are held out."""
     maps, held = known or training.effort.seed, training.held
     query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
+    if training.chooses:
+        from sqlsvm.query.rewrites.marks import telling
+
+        query = rewritten(query, Known(engine), telling(training.split_by))
     check_plan(query, training)
     if training.is_random and (said := at_random(query, Known(engine))):
         steps.log(NOTE, "note: %s", said)

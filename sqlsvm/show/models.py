@@ -127,6 +127,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
         yield "stored by", printable(model.owner)
     yield "loss", model.loss
     yield "lambda", f"{model.lam:g}"
+    yield from (("chosen", line) for line in chosen(model))
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
@@ -199,6 +200,17 @@ def passes(model: Model) -> str:
 
 def gap(model: Model) -> str:
     return f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
+
+
+def chosen(model: Model) -> Iterator[str]:
+    """What auto has chosen, how, and how good that is on rows that the training had not seen."""
+    if found := model.chosen:
+        best, measure = found.best, printable(found.measure.replace("_", " "))
+        values = {"lam": f"lambda {model.lam:g}", "l1": f"l1 {found.strength:g}", "loss": model.loss.replace("_", " ")}
+        said = " and ".join(values[name] for name in found.options)
+        unseen = f"{measure} {best.mean:.6g} on rows not seen, standard error {best.error_of_mean:.2g}"
+        rows = f"{amount(found.rows)} rows of the label's table"
+        yield f"{said} of {len(found.tried)} candidates: {unseen}, in {printable(found.split)}, {rows}"
 
 
 def validated(model: Model) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import TextIO
 from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
 from sqlsvm.show.models import (
+    chosen,
     constraints,
     draw_several,
     draw_weights,
@@ -71,6 +72,7 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield from (("groups", line) for line in groups(model))
     if line := held_out(model):
         yield "held out", line
+    yield from (("chosen", line) for line in chosen(model))
     yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
 

@@ -116,7 +116,7 @@ def sample_size(dimension: int, rows_read: float = 0.0, each: float = A_ROW_OF, 
     return max(least, *dense, min(ROWS_EACH * d, 1_000_000), min(int(rows_read / each), 250_000))
 
 
-def _size_for(oracle: Oracle) -> int:
+def rows_for(oracle: Oracle) -> int:
     if oracle.bags == 1:
         return sample_size(oracle.dimension, oracle.rows_read)
     if oracle.exact:
@@ -127,7 +127,7 @@ def _size_for(oracle: Oracle) -> int:
 def sampled(run: Run[Oracle]) -> LocalProblem:
     """The problem on a sample of the join."""
     oracle = run.oracle
-    size = run.effort.sample or _size_for(oracle)
+    size = run.effort.sample or rows_for(oracle)
     if not oracle.whole:
         steps.info("sampling %s rows of the join", f"{size:,}")
     return LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, run.penalty)

@@ -21,7 +21,7 @@ from tests.ground.modelled import category, modelled, number
 
 PARAMETERS = {
     *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
-    *("loss", "width", "positive", "categorical", "top", "weight", "sample", "holdout", "seed", "offload"),
+    *("loss", "measure", "width", "positive", "categorical", "top", "weight", "sample", "holdout", "seed", "offload"),
     *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start", "verbose"),
     *(
         "folds",
@@ -114,12 +114,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "class_weight word": ({"class_weight": "ba"}, "class_weight must be .*, not 'ba'"),
     "categorical": ({"categorical": "month"}, "categorical must be a list of column names, not 'month'"),
-    "lam": ({"lam": 0.0}, "lam must be a number above 0, not 0.0"),
+    "lam": ({"lam": 0.0}, "lam must be a number above 0, or auto, not 0.0"),
     "max_passes": ({"max_passes": 0}, "max_passes must be a whole number of at least 1, not 0"),
     "class_weight dict": ({"class_weight": {0: 1, 1: 2}}, r"class_weight must be .*, not \{0: 1"),
     "class_weight three": ({"class_weight": (1, 2, 3)}, r"class_weight must be .*, not \(1, "),
     "class_weight nan": ({"class_weight": (1, float("nan"))}, r"class_weight must be .*, not \(1, "),
-    "lam text": ({"lam": "0.1"}, "lam must be a number above 0, not '0.1'"),
+    "lam text": ({"lam": "0.1"}, "lam must be a number above 0, or auto, not '0.1'"),
     "tol text": ({"tol": "x"}, "tol must be a number of at least 0, not 'x'"),
     "part of a pass": ({"max_passes": 2.5}, "max_passes must be a whole number of at least 1, not 2.5"),
     "truth": ({"max_passes": True}, "max_passes must be .*, not True"),

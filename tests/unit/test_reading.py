@@ -20,6 +20,7 @@ from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.maps.mapped import Mapped
+from sqlsvm.model.chosen import Chosen, Measured
 from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, OfClass, OfGroup, Skipped, TrainedOn, Validated, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
@@ -176,6 +177,8 @@ _FORM_9 = (
     | {"relation", "numeric", "categorical", "numbers", "codes"}
 )
 _FORM_10 = _FORM_9 | {"by", "groups", "skipped", "ungrouped", "why"}
+_FORM_14 = _FORM_10 | {"times", "digests", "chosen"}
+_FORM_14 |= {"options", "loss", "strength", "measure", "split", "rows", "tried", "mean", "error", "parts"}
 FIELDS = {
     1: _FORM_1,
     2: _FORM_2,
@@ -190,13 +193,15 @@ FIELDS = {
     11: _FORM_10,
     12: _FORM_10 | {"times"},
     13: _FORM_10 | {"times", "digests"},
+    14: _FORM_14,
 }
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
     of_model = (Model, Weight, FeatureScale, Held, Mapped, OfClass, OfGroup, Skipped, Probability, Validated)
-    kinds = (*of_model, Support, SupportTable, TrainedOn, _Pass)
+    of_choice = Chosen, Measured
+    kinds = (*of_model, *of_choice, Support, SupportTable, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 

@@ -1,0 +1,48 @@
+"""What was chosen for a training, and what every candidate did on rows that it had not seen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A candidate."""
+
+    loss: str
+    strength: float
+    mean: float
+    """Of the measure over the parts."""
+    error: float
+    """The standard error of how far it is from that of the one that was chosen, in the same parts."""
+    parts: tuple[float, ...]
+
+    @property
+    def error_of_mean(self) -> float:
+        """The standard error of the mean."""
+        return float(np.std(self.parts, ddof=1) / np.sqrt(len(self.parts)))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    options: tuple[str, ...]
+    """What was auto."""
+    loss: str
+    strength: float
+    """Of the penalty: lambda, or l1."""
+    measure: str
+    split: str
+    """What the parts are."""
+    rows: int
+    """Different rows of the label's table."""
+    tried: tuple[Measured, ...]
+
+    @property
+    def best(self) -> Measured:
+        """The candidate that was chosen."""
+        return next(each for each in self.tried if (each.loss, each.strength) == (self.loss, self.strength))
+
+    @property
+    def strength_of(self) -> str:
+        """The option that the strength is of."""
+        return "l1" if "l1" in self.options else "lambda"

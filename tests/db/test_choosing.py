@@ -1,0 +1,199 @@
+"""auto for lambda, l1 and the loss: what is chosen, on which rows, and what the model says of it."""
+
+from datetime import datetime
+from io import StringIO
+
+import numpy as np
+import pytest
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
+from sqlsvm.model.model import Model
+from sqlsvm.query.ir import ENTITY, ROW, TIME
+from sqlsvm.query.rewrites.split import Folds
+from sqlsvm.report.gather import Report
+from sqlsvm.report.page import html
+from sqlsvm.run.choosing import few, parts_of
+from sqlsvm.run.solving import Each
+from sqlsvm.run.train import Training, opened, query_of, train
+from sqlsvm.run.workspace import workspace
+from sqlsvm.show.training import draw_training
+from sqlsvm.solve.choosing import STRENGTHS
+from tests.ground.joins import Join
+
+NOISE = [f"n{k}" for k in range(8)]
+QUERY = f"""
+    SELECT o.late, o.amount, c.age, v.minutes, {", ".join(f"o.{name}" for name in NOISE)}
+    FROM orders o JOIN customers c ON c.id = o.customer_id JOIN visits v ON v.customer_id = c.id"""
+SCHEMA = f"""
+    CREATE TABLE customers (id INT PRIMARY KEY, age FLOAT8);
+    CREATE TABLE visits (customer_id INT, minutes FLOAT8);
+    CREATE TABLE orders (id INT, customer_id INT, amount FLOAT8, late BOOL, {", ".join(f"{n} FLOAT8" for n in NOISE)})
+    """
+
+
+def shop(orders: int = 900) -> Join:
+    """Orders and visits meet many to many. Whether an order is late depends on its amount and on its customer, of which
+    the columns say little."""
+    rng, m = np.random.default_rng(0), max(2, orders // 10)
+    of, age, own, amount = rng.integers(0, m, orders), *rng.normal(size=(2, m)), rng.normal(size=orders)
+    late = 0.8 * amount + 0.3 * age[of] + own[of] + rng.normal(size=orders) > 0.5
+    noise = {name: rng.normal(size=orders) for name in NOISE}
+    rows = {"id": np.arange(orders), "customer_id": of, "amount": amount, "late": late, **noise}
+    visits = {"customer_id": np.arange(2 * m) % m, "minutes": rng.exponential(size=2 * m)}
+    return Join(SCHEMA, {"customers": {"id": np.arange(m), "age": age}, "visits": visits, "orders": rows}, QUERY)
+
+
+def trained(engine: Engine, **options: object) -> Model:
+    return train(engine, "m", QUERY, Training.of(label="late", **options))
+
+
+def test_it_is_the_training_with_what_was_chosen(engine: Engine) -> None:
+    with shop().created(engine):
+        found = trained(engine, lam="auto")
+        given = trained(engine, lam=found.lam)
+        fixed = trained(engine)
+    assert found.chosen
+    assert found.converged
+    assert found.lam == found.chosen.strength == found.chosen.best.strength
+    assert found.lower_bound <= given.objective_upper
+    assert given.lower_bound <= found.objective_upper
+    assert found.options["lam"] == found.lam
+    assert [each.strength for each in found.chosen.tried] == list(STRENGTHS)
+    assert found.lam > 1e-4
+    assert fixed.lam == 1e-4
+    assert fixed.chosen is None
+    assert "choosing" in found.phases
+
+
+def test_a_sample_and_the_whole_join_choose_alike(engine: Engine) -> None:
+    """Where passes are made the rows are a sample: the choices are within one standard error."""
+    with shop().created(engine):
+        whole = trained(engine, lam="auto", in_memory=10_000)
+        drawn = trained(engine, lam="auto", sample=5000)
+    assert whole.in_memory
+    assert not drawn.in_memory
+    assert whole.chosen
+    assert drawn.chosen
+    same = next(each for each in whole.chosen.tried if each.strength == drawn.lam)
+    assert abs(same.mean - whole.chosen.best.mean) <= max(same.error, 0.01)
+    assert drawn.chosen.rows == pytest.approx(whole.chosen.rows, rel=0.05)
+
+
+@pytest.mark.parametrize("by", [None, "customer_id"])
+@pytest.mark.parametrize("memory", [0, 10_000])
+def test_no_row_of_the_label_is_on_both_sides(engine: Engine, by: str | None, memory: int) -> None:
+    training = Training.of(label="late", lam="auto", split_by=by, in_memory=memory, sample=2000)
+    with shop().created(engine):
+        query = query_of(engine, QUERY, training)
+        with workspace(engine, reads=query.tables) as work:
+            problem, _ = opened(work, query, training)
+            drawn = few(Each(problem).drawn(training), 1500, 0)
+    assert 1000 < len(drawn.codes) < 1900
+    rows: dict[float, tuple[float, float]] = {}
+    for row, code, amount in zip(drawn.marks[ROW], drawn.codes, drawn.rows.numbers[:, 1], strict=True):
+        assert rows.setdefault(row, (code, amount)) == (code, amount)
+    assert len(rows) > 100
+    parts = parts_of(Folds(5, 0, by), drawn)
+    assert len(parts) == 5
+    for part in parts:
+        for mark in [ROW, *([ENTITY] if by else [])]:
+            assert not set(drawn.marks[mark][part.rest]) & set(drawn.marks[mark][part.measured])
+
+
+def test_parts_can_be_of_entities(duckdb: Engine) -> None:
+    """Rows of one customer on both sides make the model look better than it is."""
+    with shop().created(duckdb):
+        apart, mixed = (trained(duckdb, lam="auto", split_by=by).chosen for by in ("customer_id", None))
+    assert apart
+    assert mixed
+    assert apart.split == "5 parts by customer_id"
+    assert apart.best.mean < mixed.best.mean
+
+
+@pytest.mark.parametrize("offload", [False, True])
+def test_parts_can_go_forward_in_time(engine: Engine, offload: bool) -> None:
+    training = Training.of(label="late", lam="auto", time="id", gap=100.0, offload=offload or None, sample=5000)
+    with shop().created(engine):
+        found = train(engine, "m", QUERY, training)
+        query = query_of(engine, QUERY, training)
+        with workspace(engine, reads=query.tables) as work:
+            drawn = Each(opened(work, query, training)[0]).drawn(training)
+    assert found.chosen
+    assert found.chosen.split == "5 parts forward in time, by id"
+    for part in parts_of(Folds(5), drawn, 100.0):
+        assert drawn.marks[TIME][part.rest].max() + 100.0 < drawn.marks[TIME][part.measured].min()
+
+
+def test_the_loss_is_chosen_too(duckdb: Engine) -> None:
+    with shop().created(duckdb):
+        found = trained(duckdb, lam="auto", loss="auto")
+    assert found.chosen
+    assert found.loss == found.chosen.loss
+    assert {each.loss for each in found.chosen.tried} == {"hinge", "squared_hinge", "logistic"}
+    assert found.options["problem"]["loss"] == found.loss
+
+
+def test_l1_is_chosen(duckdb: Engine) -> None:
+    with shop().created(duckdb):
+        found = trained(duckdb, l1="auto", lam=1e-3)
+    assert found.chosen
+    assert (found.lam, found.options["l1"]) == (1e-3, found.chosen.strength)
+    assert found.used < len(found.weights)
+
+
+@pytest.mark.parametrize(("loss", "measure"), [("absolute", "mae"), ("squared", "rmse"), ("huber", "loss")])
+def test_of_a_number(duckdb: Engine, loss: str, measure: str) -> None:
+    text = QUERY.replace("o.late, o.amount", "o.amount AS late, o.late AS amount")
+    with shop().created(duckdb):
+        found = train(duckdb, "m", text, Training.of(label="late", lam="auto", loss=loss, measure=measure))
+    assert found.chosen
+    assert found.chosen.measure == measure
+    assert found.lam < 1.0
+
+
+def test_of_several_classes(duckdb: Engine) -> None:
+    text = QUERY.replace(
+        "o.late", "CASE WHEN o.amount > 0.5 THEN 'a' WHEN o.amount > -0.5 THEN 'b' ELSE 'c' END AS late"
+    )
+    with shop().created(duckdb):
+        found = train(duckdb, "m", text, Training.of(label="late", lam="auto"))
+    assert found.chosen
+    assert found.chosen.measure == "accuracy"
+    assert found.chosen.best.mean > 0.6
+    assert all(each.converged for each in found.classes)
+
+
+def test_with_too_few_rows_there_is_no_choice(duckdb: Engine) -> None:
+    with shop(40).created(duckdb):
+        text = QUERY + " WHERE o.id < 4"
+        found = train(duckdb, "m", text, Training.of(label="late", lam="auto"))
+    assert found.chosen is None
+    assert found.lam == 1e-4
+    assert any("too few to choose by" in note for note in found.notes)
+
+
+def test_what_the_model_says_of_it(duckdb: Engine) -> None:
+    with shop().created(duckdb):
+        found = trained(duckdb, lam="auto", loss="auto")
+    text = draw_training(found, "kept", StringIO())
+    assert "chosen" in text
+    assert "rows not seen" in text
+    read = Model.from_json(found.as_json())
+    assert read.chosen == found.chosen
+    page = html(Report(read), datetime(2024, 1, 1))
+    assert "What was chosen" in page
+    assert 'id="choice"' in page
+
+
+def test_what_does_not_go_together() -> None:
+    for options, said in (
+        ({"lam": "auto", "l1": "auto"}, "one of them is chosen"),
+        ({"measure": "auc"}, "--measure decides what auto chooses"),
+        ({"lam": "auto", "solver": "descent", "scale": "maxabs"}, "descent takes no --lambda auto"),
+        ({"lam": "auto", "loss": "absolute", "measure": "auc"}, "--measure auc is not for a label with a number"),
+        ({"loss": "auto", "measure": "loss"}, "--loss auto compares losses"),
+        ({"lam": "auto", "by": "x"}, "--by takes no --lambda auto"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            Training.of(label="late", **options)
