@@ -108,7 +108,8 @@ class Strength(Number):
 AUTO = "auto"
 FROM_LOSSES: tuple[ClassLoss, ...] = "hinge", "squared_hinge", "logistic"
 """What --loss auto chooses from. The first is kept unless another one is better."""
-CHOSEN = "lam", "l1", "loss"
+STRENGTHS = "lam", "l1"
+CHOSEN = *STRENGTHS, "loss"
 """The options that auto chooses by rows that a training has not seen."""
 HOLDOUT_ERROR = 0.1
 _AUTO = re.compile(r"auto(?::(\d*\.\d+))?")

@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 from sqlsvm.errors import OptionError
 from sqlsvm.options import AUTO as AUTO_WORD
-from sqlsvm.options import CHOSEN, MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Share
+from sqlsvm.options import (
+    CHOSEN,
+    MACHINES,
+    MEASURES_OF_CLASSES,
+    MEASURES_OF_NUMBERS,
+    NUMBER_LOSSES,
+    OPTIONS,
+    STRENGTHS,
+    Share,
+)
 
 Stage = Literal["typed", "label known", "plan known"]
 Facts = Mapping[str, Any]
@@ -202,7 +211,7 @@ def _of_choosing() -> Iterator[Rule]:
         yield Rule({**auto, "solver": NO_CUTS}, (), f"{{solver}} takes no {flag(name)} auto", DANE)
         yield Rule({**auto, "by": GIVEN}, (), f"--by takes no {flag(name)} auto", f"give {flag(name)} a value")
     said = "--lambda auto and --l1 auto: one of them is chosen where the other is given"
-    yield Rule({"lam": CHOOSES, "l1": CHOOSES}, (), said, "give one of them a number")
+    yield Rule(dict.fromkeys(STRENGTHS, CHOOSES), (), said, "give one of them a number")
     said = "--measure decides what auto chooses, and neither --lambda, --l1 nor --loss is auto"
     yield Rule(NOTHING_CHOSEN, ("measure",), said, "add --lambda auto, or leave out --measure")
     said = "--loss auto compares losses, so it cannot be by the loss"

@@ -67,7 +67,7 @@ def settle(training: "Training", each: "Each") -> Settled:
     name = training.measure or measured.usual
     measuring = Measuring(partial(MEASURES[name], measured), smaller=name in SMALLER)
     steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
-    strengths = {"lam": STRENGTHS, "l1": L1, None: (training.lam,)}[training.strength_chosen]
+    strengths = {"l1": L1, None: (training.penalising.strength,)}.get(training.strength_chosen, STRENGTHS)
     with each.clock.during("choosing"):
         found = choose(candidates(training, each, drawn), parts, measuring, strengths)
     split = f"{len(parts)} parts {_said_of(folds, time)}"

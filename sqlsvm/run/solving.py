@@ -75,7 +75,10 @@ class Solving:
         """All rows of the join, if they are in memory, and else the sample that this training takes."""
         if self._problem.drawn is not None:
             return self._problem.drawn
-        oracle, effort = self._oracle(training.problem.named_loss, L2(training.lam)), training.effort
+        oracle, effort = (
+            self._oracle(training.problem.named_loss, training.penalising.of(self._problem)),
+            training.effort,
+        )
         size = effort.sample or dane.rows_for(oracle)
         oracle.sample(size, effort.seed)
         return self._samples[size, effort.seed]

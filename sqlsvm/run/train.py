@@ -19,7 +19,18 @@ from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import together
 from sqlsvm.options import AUTO as AUTO_WORD
-from sqlsvm.options import CHOSEN, DEFAULTS, MACHINES, OPTIONS, LossName, ProbabilityMethod, Scale, Solver, check
+from sqlsvm.options import (
+    CHOSEN,
+    DEFAULTS,
+    MACHINES,
+    OPTIONS,
+    STRENGTHS,
+    LossName,
+    ProbabilityMethod,
+    Scale,
+    Solver,
+    check,
+)
 from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
@@ -119,7 +130,7 @@ class Training:
     @property
     def strength_chosen(self) -> str | None:
         """Which of lam and l1 is auto."""
-        return next((name for name in ("lam", "l1") if name in self.chooses), None)
+        return next((name for name in STRENGTHS if name in self.chooses), None)
 
     def of_strength(self, strength: float) -> "Training":
         """With this in place of auto."""
@@ -204,8 +215,7 @@ def train_each(
         if training.is_kernel:
             return [kernel_model(engine, next(iter(trainings)), text, training, problem, known, left_out, on_passes)]
         for name, training in in_order(trainings).items():
-            loss = training.problem.named_loss
-            problems = solving.of(loss)
+            problems = solving.of(loss := training.problem.named_loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
             going: GoingTogether = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
             begins = begins_of(problems, training, start)

@@ -111,9 +111,9 @@ def test_parts_can_be_of_entities(duckdb: Engine) -> None:
     assert apart.best.mean < mixed.best.mean
 
 
-@pytest.mark.parametrize("offload", [False, True])
-def test_parts_can_go_forward_in_time(engine: Engine, offload: bool) -> None:
-    training = Training.of(label="late", lam="auto", time="id", gap=100.0, offload=offload or None, sample=5000)
+def test_parts_can_go_forward_in_time(engine: Engine) -> None:
+    offload = True if engine.dialect == "postgres" else None
+    training = Training.of(label="late", lam="auto", time="id", gap=100.0, offload=offload, sample=5000)
     with shop().created(engine):
         found = train(engine, "m", QUERY, training)
         query = query_of(engine, QUERY, training)
