@@ -8,7 +8,8 @@ from sqlglot import exp
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
 from sqlsvm.query.audited import apart
-from sqlsvm.query.ir import MADE, Feature, FeatureQuery, Fold, Relation
+from sqlsvm.query.forms import part
+from sqlsvm.query.ir import Feature, FeatureQuery, Fold, Relation
 from sqlsvm.query.joins import Joins, joins_of, left_joins
 from sqlsvm.query.names import Scope
 from sqlsvm.query.outputs import check_features, find, outputs
@@ -87,5 +88,5 @@ def _relation(source: Source, joins: Joins) -> Relation:
         columns=joins.scope.columns[source.alias],
         filters=tuple(joins.filters[source.alias]),
         optional=tuple(joins.on[source.alias]) if source.alias in joins.optional else None,
-        once=source.expression.meta.get(MADE),
+        once=part(source.expression, joins.scope.dialect),
     )

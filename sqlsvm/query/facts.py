@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, Values
-from sqlsvm.query.ir import FeatureQuery, Relation, Term
+from sqlsvm.query.ir import MADE, FeatureQuery, Relation, Term
 from sqlsvm.query.rows import Outputs, brought, row_of_nulls
 
 EARLY = 5000
@@ -48,12 +48,12 @@ class Facts:
         """By alias."""
 
     def of(self, relation: Relation) -> "RowFacts":
-        """A working table is not remembered: it may be made again, with other rows."""
+        """A working table is not remembered: it may be made again, with other rows. What is made once is."""
         for known in self._known.get(relation.alias, ()):
             if known.relation == relation:
                 return known
         made = RowFacts(self.engine, relation)
-        if not any(table.name.startswith(sql.WORKING) for table in relation.source.find_all(exp.Table)):
+        if not any(_changes(table.name) for table in relation.source.find_all(exp.Table)):
             self._known.setdefault(relation.alias, []).append(made)
         return made
 
@@ -78,6 +78,10 @@ class Facts:
         keys = iter(self.engine.unique_keys(tables) if tables else ())
         for each in asked:
             each.declared = next(keys) if each.table else []
+
+
+def _changes(table: str) -> bool:
+    return table.startswith(sql.WORKING) and not table.startswith(MADE)
 
 
 class RowFacts:

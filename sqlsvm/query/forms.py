@@ -5,23 +5,25 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.errors import FormError
-from sqlsvm.query.guards import Fragment
+from sqlsvm.query.guards import Fragment, varying
+from sqlsvm.query.ir import MADE, Once
 from sqlsvm.query.known_functions import is_aggregate, is_set_returning
 from sqlsvm.query.sources import from_items
 
 ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
-_IN_FROM = "put it into FROM: SELECT ... FROM (SELECT ...) AS s JOIN ..."
+IN_FROM = "put it into FROM: SELECT ... FROM (SELECT ...) AS s JOIN ..."
 
 _GROUP = "group one relation in FROM: (SELECT k, sum(v) AS v ... GROUP BY k) AS s"
 _CLAUSES = {
-    "distinct": ("removes rows of the join", "apply it to one relation in FROM: (SELECT DISTINCT ...) AS s"),
-    "group": ("groups rows of the join", _GROUP),
+    "distinct": ("removes rows", "apply it to one relation in FROM: (SELECT DISTINCT ...) AS s"),
+    "group": ("groups rows", _GROUP),
     "having": ("leaves out groups", _GROUP),
-    "limit": ("keeps a part of the join", "limit one relation in FROM: (SELECT ... ORDER BY k LIMIT 9) AS s"),
-    "offset": ("keeps a part of the join", "put it into FROM: (SELECT ... ORDER BY k OFFSET 9) AS s"),
-    "qualify": ("needs all rows of the join", _IN_FROM),
-    "windows": ("is over rows of the join", _IN_FROM),
+    "limit": ("keeps some of the rows", "limit one relation in FROM: (SELECT ... ORDER BY k LIMIT 9) AS s"),
+    "offset": ("keeps some of the rows", "put it into FROM: (SELECT ... ORDER BY k OFFSET 9) AS s"),
+    "qualify": ("needs all rows", IN_FROM),
+    "windows": ("needs all rows", IN_FROM),
 }
 _PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}
 """ORDER BY is allowed and ignored, because the rows of a join are a set."""
@@ -44,7 +46,7 @@ def check_form(query: exp.Query, dialect: str) -> exp.Select:
     if isinstance(query, exp.SetOperation):
         word = type(query).__name__.upper() + ("" if query.args.get("distinct") else " ALL")
         hint = f"put it into FROM: SELECT ... FROM (SELECT ... {word} SELECT ...) AS u"
-        raise FormError(f"the query combines SELECTs by {word}", hint=hint)
+        raise FormError(f"{word} combines SELECTs", hint=hint)
     if not isinstance(query, exp.Select):
         raise FormError(f"not a plain SELECT: {Fragment(query, dialect)}", hint=ONE_SELECT)
     _plain_clauses(query, dialect)
@@ -52,7 +54,7 @@ def check_form(query: exp.Query, dialect: str) -> exp.Select:
         _plain_item(item, dialect)
     for join in query.args.get("joins") or []:
         _plain_join(join, dialect)
-    for root in _outer_expressions(query):
+    for root in outer_expressions(query):
         _plain_expression(root, dialect)
     return query
 
@@ -115,7 +117,7 @@ def _plain_join(join: exp.Join, dialect: str) -> None:
         raise FormError(f"LEFT JOIN without a condition: {shown}", hint="say on which keys: ON a.k = b.k")
 
 
-def _outer_expressions(select: exp.Select) -> Iterator[exp.Expression]:
+def outer_expressions(select: exp.Select) -> Iterator[exp.Expression]:
     yield from select.expressions
     if select.args.get("where"):
         yield select.args["where"].this
@@ -123,18 +125,28 @@ def _outer_expressions(select: exp.Select) -> Iterator[exp.Expression]:
 
 
 def _plain_expression(root: exp.Expression, dialect: str) -> None:
+    """What a sub-query in it has is of no interest."""
     shown = Fragment(root, dialect)
-    for node in root.walk():
-        if isinstance(node, exp.Query | exp.Exists):
-            raise FormError(f"a sub-query computes a value of the join: {shown}", hint=_IN_FROM)
+    for node in root.walk(prune=lambda n: isinstance(n, exp.Query)):
         if isinstance(node, exp.Window):
-            raise FormError(f"a window function is over rows of the join: {shown}", hint=_IN_FROM)
+            raise FormError(f"a window function needs all rows: {shown}", hint=IN_FROM)
         if is_aggregate(node):
-            raise FormError(
-                f"an aggregate is over rows of the join: {shown}",
-                hint=_GROUP,
-            )
+            raise FormError(f"an aggregate is over several rows: {shown}", hint=_GROUP)
         if is_set_returning(node):
-            raise FormError(f"a function returns several rows: {shown}", hint=_IN_FROM)
+            raise FormError(f"a function returns several rows: {shown}", hint=IN_FROM)
         if isinstance(node, exp.Columns | exp.PositionalColumn):
             raise FormError(f"columns must be named: {shown}", hint="write the names of the columns")
+
+
+def part(item: exp.Expression, dialect: str) -> Once | None:
+    """Why the rows of an item of FROM are made once; None if it is a table, or a plain sub-query."""
+    if isinstance(known := sql.noted(item, MADE), Once):
+        return known
+    for query in item.find_all(exp.Select, exp.SetOperation):
+        try:
+            for root in outer_expressions(check_form(query, dialect)):
+                if root.find(exp.Query, exp.Exists):
+                    raise FormError(f"a sub-query computes a value: {Fragment(root, dialect)}")
+        except FormError as error:
+            return Once(error.message, error.hint, varying(item, dialect))
+    return None

@@ -119,24 +119,18 @@ def check_view(text: str, dialect: str) -> None:
         return
     try:
         _reads_the_same(query, text, dialect)
-        check_rows(exp.select("*").from_(query.subquery("v")), dialect)
+        if refusal := varying(query, dialect):
+            raise refusal
     except QueryError as error:
         raise QueryError(f"in a view that the query reads: {error.message}", hint=error.hint) from error
 
 
-def check_rows(select: exp.Query, dialect: str) -> None:
-    """A sub-query in FROM is read several times (for its categories, its NULLs, its copy), so it must return the same
-    rows each time."""
-    if refusal := varying(select, dialect, but=select):
-        raise refusal
-
-
-def varying(tree: exp.Expr, dialect: str, but: exp.Query | None = None) -> QueryError | None:
-    """The error about a query in this tree that may return other rows each time. For EXISTS it does not matter which
-    rows are found."""
+def varying(tree: exp.Expr, dialect: str) -> QueryError | None:
+    """The error about a query in this tree that may return other rows each time it is read. For EXISTS it does not
+    matter which rows are found."""
     for query in tree.find_all(exp.Query):
         clause = _picks(query)
-        if clause and query is not but and not query.args.get("order") and not isinstance(query.parent, exp.Exists):
+        if clause and not query.args.get("order") and not isinstance(query.parent, exp.Exists):
             shown = str(Fragment(clause, dialect)).strip()
             return QueryError(
                 f"{shown} without ORDER BY may keep other rows each time it is read: {Fragment(query, dialect)}",

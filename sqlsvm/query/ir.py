@@ -22,6 +22,8 @@ Fold = Callable[[str, bool], str]
 MARKS = ROW, ENTITY, TIME = "sqlsvm_row", "sqlsvm_entity", "sqlsvm_time"
 """The names of `FeatureQuery.marks`: which row of the label's relation it is, of which entity, and when it is."""
 
+VALUE = f"{sql.WORKING}value"
+"""So begin the names of columns that sub-queries of the query compute."""
 MADE = f"{sql.WORKING}made"
 """Marks an item of FROM that the database makes once."""
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlsvm.errors import FormError, QueryError, nearest
 from sqlsvm.query.guards import Fragment, as_typed
-from sqlsvm.query.ir import Feature
+from sqlsvm.query.ir import VALUE, Feature
 from sqlsvm.query.names import Scope, Shown, Visible, meant, relations_in
 from sqlsvm.query.sums import terms_of
 
@@ -108,7 +108,8 @@ def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Vi
         raise FormError(f"a star that renames: {Fragment(item, scope.dialect)}", hint="name the columns one by one")
     shown = scope.own(scope.relation(item)) if isinstance(item, exp.Column) else scope.shown
     without = [v for e in star.args.get("except_") or [] for v in _named(e, shown, scope)]
-    return (visible for visible in shown.columns if visible not in without)
+    own = (visible for visible in shown.columns if not visible.name.startswith(VALUE))
+    return (visible for visible in own if visible not in without)
 
 
 def _named(node: exp.Expression, shown: Shown, scope: Scope) -> list[Visible]:

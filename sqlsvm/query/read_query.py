@@ -1,6 +1,7 @@
 """Text -> FeatureQuery, with names and types from the database."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypedDict, Unpack
 
 from sqlglot import exp
@@ -9,6 +10,7 @@ from sqlsvm.engine.base import Called, Column, Engine, StatementError
 from sqlsvm.errors import FormError, QueryError, nearest
 from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functions, functions_in, parse, sources
 from sqlsvm.query.audited import with_audited
+from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites import RULES, rewritten
 
@@ -48,6 +50,7 @@ def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: 
     tree = with_audited(tree, roles.get("audited", ()), engine.dialect, engine.fold)
     tree = engine.bound(tree)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
+    tree = computed(tree, engine.dialect, engine.fold, partial(_is_valid, engine))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
@@ -55,6 +58,14 @@ def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: 
     called = [f for view in views for f in functions_in(view, engine.dialect, engine.fold)]
     _check_functions(engine, called, "a view that the query reads calls it")
     return feature_query(text, tree, columns, engine.fold, dialect=engine.dialect, **roles)
+
+
+def _is_valid(engine: Engine, query: exp.Select) -> bool:
+    try:
+        engine.describe(query)
+    except StatementError:
+        return False
+    return True
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:

@@ -8,6 +8,9 @@ from sqlsvm import sql
 from sqlsvm.errors import QueryError
 from sqlsvm.query.ir import Fold
 
+ORIGINAL = f"{sql.WORKING}original"
+"""Marks a sub-query that stands for an item of FROM."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -27,7 +30,7 @@ class Source:
 
 def sources(select: exp.Select, fold: Fold) -> tuple[Source, ...]:
     """The items of FROM in the order in which they are written."""
-    found = tuple(_source(item, select, fold) for item in from_items(select))
+    found = tuple(source_of(item, select, fold) for item in from_items(select))
     aliases = [source.alias for source in found]
     for alias in aliases:
         if aliases.count(alias) > 1:
@@ -41,19 +44,24 @@ def from_items(select: exp.Select) -> list[exp.Expression]:
     return [select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])]
 
 
-def _source(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
+def source_of(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
     """The item with a quoted alias and the CTEs that it needs."""
-    named = item.args["alias"].this if item.args.get("alias") else None
-    parts = [item.args[key] for key in ("catalog", "db", "this") if item.args.get(key)]
+    original = sql.noted(item, ORIGINAL)
+    written = original if isinstance(original, exp.Expr) else item
+    named = written.args["alias"].this if written.args.get("alias") else None
+    parts = [written.args[key] for key in ("catalog", "db", "this") if written.args.get(key)]
     parts = [part for part in parts if not sql.noted(part, sql.IMPLIED)]
-    path = () if named and isinstance(item, exp.Subquery) else tuple(_folded(part, fold) for part in parts)
+    path = () if named and isinstance(written, exp.Subquery) else tuple(_folded(part, fold) for part in parts)
     alias = _folded(named, fold) if named else path[-1]
     needed = _needed_ctes(item, select, fold)
     if needed is None:
         return Source(alias, path, _aliased(item.copy(), alias))
     inner = exp.select("*").from_(item.copy())
     inner.set("with_", needed)
-    return Source(alias, path, _aliased(exp.Subquery(this=inner), alias))
+    made = exp.Subquery(this=inner)
+    if item._meta:
+        made.meta.update(item._meta)
+    return Source(alias, path, _aliased(made, alias))
 
 
 def _folded(part: exp.Expr, fold: Fold) -> str:

@@ -38,29 +38,48 @@ def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:
         return counted(work.engine, query)
     for number, relation in enumerate(query.relations):
         if relation.once and relation.once.rows is None:
-            query = query.with_relation(_made(work, relation, f"{MADE}{number}"))
+            query = _made(work, query, relation, f"{MADE}{number}")
     return query
 
 
-def _made(work: Workspace, relation: Relation, table: str) -> Relation:
-    work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, relation), table)])
-    return replace(_counted(work.engine, relation, exp.to_table(table)), source=sql.users_table(table, relation.alias))
+def _made(work: Workspace, query: FeatureQuery, relation: Relation, table: str) -> FeatureQuery:
+    """Other relations to which its columns were brought read the table too."""
+    work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, query, relation), table)])
+    own, source = (
+        relation.brought.source if relation.brought else relation.source,
+        sql.users_table(table, relation.alias),
+    )
+
+    def over(other: Relation) -> Relation:
+        if other.alias == relation.alias:
+            return other.over(source.copy())
+        return replace(other, source=other.source.transform(lambda node: source.copy() if node == own else node))
+
+    query = replace(
+        query,
+        relations=tuple(map(over, query.relations)),
+        relied=tuple(key._replace(relation=over(key.relation)) for key in query.relied),
+    )
+    found = _counted(work.engine, query.relation(relation.alias), exp.to_table(table))
+    return query.with_relation(found)
 
 
 def counted(engine: Engine, query: FeatureQuery) -> FeatureQuery:
     """The query whose parts that would be made are only counted."""
     for relation in query.relations:
         if relation.once and relation.once.rows is None:
-            query = query.with_relation(_counted(engine, relation, sql.derived(_rows(engine, relation), "r")))
+            query = query.with_relation(_counted(engine, relation, sql.derived(_rows(engine, query, relation), "r")))
     return query
 
 
-def _rows(engine: Engine, relation: Relation) -> exp.Select:
-    """With one more than there may be, so that this is noticed before a disk is full."""
+def _rows(engine: Engine, query: FeatureQuery, relation: Relation) -> exp.Select:
+    """With one more than there may be, so that this is noticed before a disk is full. A table holds no records."""
     assert relation.once
     steps.info("making the rows of %s: %s", relation.alias, relation.once.reason)
-    values = [sql.named(c.name, relation.alias) for c in relation.columns]
-    return exp.select(*values).from_(relation.source.copy()).limit(engine.make_at_most + 1)
+    used = query.used_columns(relation.alias)
+    values = [sql.named(c.name, relation.alias) for c in relation.columns if c.kind != "other" or c in used]
+    rows = exp.select(*values).from_(relation.source.copy()).where(*(f.copy() for f in relation.at_first))
+    return rows.limit(engine.make_at_most + 1)
 
 
 def _counted(engine: Engine, relation: Relation, rows: exp.Expr) -> Relation:
@@ -75,7 +94,7 @@ def _too_many(relation: Relation, most: int) -> QueryError:
     assert relation.once
     remedy = relation.once.hint or "leave out rows with WHERE"
     return QueryError(
-        f"the query has more than {most:,} rows, and all of them would have to be made: {relation.once.reason}",
+        f"{relation.alias} has more than {most:,} rows, and all of them would have to be made: {relation.once.reason}",
         hint=f"{remedy}; or allow more with --make-at-most",
     )
 

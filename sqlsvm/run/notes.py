@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.whole import RESULT
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
@@ -58,8 +59,10 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
 
 
 def made_once(query: FeatureQuery) -> Iterator[str]:
-    for once in (r.once for r in query.relations if r.once and r.once.rows is not None):
-        yield f"the database made {once.rows:,.0f} rows for the training: {once.reason}"
+    for relation in query.relations:
+        if (once := relation.once) and once.rows is not None:
+            of = "the query" if relation.alias == RESULT else relation.alias
+            yield f"the database made {once.rows:,.0f} rows of {of} for the training: {once.reason}"
 
 
 def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:

@@ -37,9 +37,9 @@ def test_good(folder: Path) -> None:
     ("options", "text"),
     [
         (
-            ["--query", "SELECT DISTINCT t.x FROM 't.csv' AS t"],
-            "error: DISTINCT removes rows of the join\n"
-            "HINT: apply it to one relation in FROM: (SELECT DISTINCT ...) AS s\n",
+            ["--query", "SELECT t.x FROM 't.csv' AS t WHERE t.x > random()"],
+            "error: random() is volatile: it changes something, or differs from call to call\n"
+            "HINT: store what it returns in a column, and select the column\n",
         ),
         (
             ["--query", FILE, "--label", "y", "--positive", "2"],

@@ -32,7 +32,7 @@ def test_too_many_rows(engine: Engine) -> None:
     assert "--make-at-most" in (refused.value.hint or "")
     engine.place(make_at_most=40)
     (model,) = trained(engine, GROUPED, {"m": training()})
-    assert model.notes[0] == "the database made 40 rows for the training: GROUP BY y, c groups rows of the join"
+    assert model.notes[0] == "the database made 40 rows of the query for the training: GROUP BY y, c groups rows"
     assert not [name for name in engine.table_names() if "sqlsvm" in name]
 
 

@@ -265,10 +265,17 @@ def test_days_are_no_numbers(tables: Engine) -> None:
 
 
 @pytest.mark.parametrize("role", ["label", "weight", "categorical"])
-def test_a_sum_is_a_feature_only(tables: Engine, role: str) -> None:
+def test_a_sum_folds_as_a_feature_only(tables: Engine, role: str) -> None:
+    """For another role the whole is made."""
     options: dict[str, Any] = {"label": "y", role: ("s",) if role == "categorical" else "s"}
-    with pytest.raises(QueryError, match="s uses f and a"):
-        train(tables, "m", f"SELECT f.y, f.m, f.z + a.x AS s {FROM}", training(**options))
+    options |= {"loss": "squared"} if role == "label" else {}
+    query = (
+        f"SELECT f.y, f.m, ABS(f.z + a.x) AS s {FROM}"
+        if role == "weight"
+        else f"SELECT f.y, f.m, f.z + a.x AS s {FROM}"
+    )
+    model = train(tables, "m", query, training(**options))
+    assert "s uses f and a" in model.notes[0]
 
 
 def test_offloaded(tables: Engine) -> None:

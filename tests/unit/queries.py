@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.query import Equality, Feature, FeatureQuery, Term, feature_query, parse, sources
 from sqlsvm.query.audited import with_audited
+from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.meet import meet
 
@@ -89,6 +90,7 @@ def taken_apart(
     fold = FOLDS[dialect]
     known = {name: names.split() for name, names in TABLES.items()} | dict(tables or {})
     select = with_audited(parse(text, dialect), audited, dialect, fold)
+    select = computed(select, dialect, fold, lambda query: False)
     described = {
         s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in sources(select, fold)
     }
