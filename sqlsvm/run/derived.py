@@ -36,19 +36,16 @@ def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:
     if work.engine.inlines:
         check_steady(query)
         return counted(work.engine, query)
-    for number, relation in enumerate(query.relations):
-        if relation.once and relation.once.rows is None:
-            query = _made(work, query, relation, f"{MADE}{number}")
+    for number, alias in enumerate(r.alias for r in query.relations if r.once and r.once.rows is None):
+        query = _made(work, query, query.relation(alias), f"{MADE}{number}")
     return query
 
 
 def _made(work: Workspace, query: FeatureQuery, relation: Relation, table: str) -> FeatureQuery:
     """Other relations to which its columns were brought read the table too."""
     work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, query, relation), table)])
-    own, source = (
-        relation.brought.source if relation.brought else relation.source,
-        sql.users_table(table, relation.alias),
-    )
+    own = relation.brought.source if relation.brought else relation.source
+    source = sql.users_table(table, relation.alias)
 
     def over(other: Relation) -> Relation:
         if other.alias == relation.alias:
