@@ -1,7 +1,7 @@
 """`sqlsvm inspect`: what a feature query joins, how, and how many rows the join has, before any training."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
@@ -26,6 +26,8 @@ from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.run.derived import reading
 from sqlsvm.run.workspace import Workspace
+
+REAL = "real"
 
 steps = logging.getLogger(__name__)
 
@@ -99,7 +101,7 @@ def inspect(
         pairs = alike_in_join(work, tree)
         steps.info("counting the join")
         outputs = [Output(target.label.relation, target.code, CODE)] if target else []
-        work.run(prepare_merged(tree, outputs))
+        work.run(prepare_merged(tree, [*outputs, *_real(query)]))
         work.run(count_pass(tree))
         facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
         marked = tuple(_marked(tree, edge, found) for edge, found in zip(tree.edges, facts, strict=True))
@@ -132,14 +134,29 @@ def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: st
     return RelationFacts(alias, table, catalog.of(alias).table_rows, float(survivors))
 
 
+def _real(query: FeatureQuery) -> Iterator[Output]:
+    """Whether a row is one that a LEFT JOIN has found, where its number does not say so."""
+    for join in query.left_joins:
+        if join.numbers == "parents":
+            found = sql.case(sql.is_null(join.key[0].expression), exp.false(), exp.true())
+            yield Output(join.relation, found, f"{REAL}{_number(query, join.relation)}")
+
+
+def _number(query: FeatureQuery, alias: str) -> int:
+    return [r.alias for r in query.relations].index(alias)
+
+
 def _survivors(tree: JoinTree, alias: str) -> exp.Select:
     """How many rows of a relation are part of a join row, without the made-up row of a LEFT JOIN."""
     node = tree.node_of(alias)
     whole = sql.table(total_table(node), "t")
     size: exp.Expression = sql.column("w", "t")
     join = tree.query.left_join(alias)
-    own = [v for v in tree.variables if join and join.found.right in v.terms]
-    real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]
+    if join and join.numbers == "parents":
+        real: list[exp.Expression] = [sql.column(f"{REAL}{_number(tree.query, alias)}", "t")]
+    else:
+        own = [v for v in tree.variables if join and join.found.right in v.terms]
+        real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]
     if len(tree.nodes[node]) == 1:
         return sql.select([(sql.sum_or_zero(size), "n")], whole).where(*real)
     keys = relation_keys(tree, alias)

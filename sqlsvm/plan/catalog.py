@@ -76,10 +76,11 @@ class Catalog:
         return sum(each.known_rows or 0.0 for each in self._of.values())
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
-        """A LEFT JOIN finds as many numbers as there are keys, and 0."""
+        """A LEFT JOIN finds as many numbers as there are keys, and 0; or one for each row that looks."""
         for join in self.query.left_joins:
             if terms in ((join.found.left,), (join.found.right,)):
-                return self.of_partners(join.relation).key(join.key).distinct + 1.0
+                keys = self.of_partners(join.relation).key(join.key).distinct + 1.0
+                return self.rows(join.parent) if join.numbers == "parents" else keys
         return self.of(alias).key(terms).distinct
 
     def of_partners(self, alias: str) -> RowFacts:
@@ -111,9 +112,11 @@ class Catalog:
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """Of the numbers under which LEFT JOINs find rows, only that of a row that is found says which row it is."""
-        if not any(term.is_found for term in terms):
-            return self._unique(alias, terms)
+        """Of the numbers under which LEFT JOINs find rows, only that of a row that is found says which row it is, or
+        that of a row that looks."""
+        looking = {j.found.left for j in self.query.left_joins if j.numbers == "parents"}
+        if not any(term.is_found for term in terms) or not looking.isdisjoint(terms):
+            return not looking.isdisjoint(terms) or self._unique(alias, terms)
         join = self.query.left_join(alias)
         plain = tuple(term for term in terms if not term.is_found)
         if join and join.found.right in terms:

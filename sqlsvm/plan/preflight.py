@@ -25,8 +25,8 @@ from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.finds_one import finds_one
 from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.query.rewrites.numbers import numbers
 from sqlsvm.solve.loss import Loss, named
 
 steps = logging.getLogger(__name__)
@@ -69,9 +69,9 @@ class ProblemOptions:
         return target_of(engine, query, self.loss, positive=self.positive, centred=bool(self.intercept))
 
 
-def checked(facts: Facts, query: FeatureQuery) -> Catalog:
+def checked(facts: Facts, query: FeatureQuery, *, lasting: bool = False) -> Catalog:
     """The facts of a query, if its joins and keys can be counted. All are about the snapshot that this is called in."""
-    catalog = Catalog(facts, finds_one(query, facts))
+    catalog = Catalog(facts, numbers(query, facts, lasting=lasting))
     check_relied(catalog)
     check_keys(catalog)
     return catalog
@@ -91,15 +91,15 @@ def planned(
 def lasting(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: Target) -> tuple[Plan, Catalog]:
     """The plan for rows that may change. It is ready for new NULLs and categories, and makes no choice that pays only
     for the rows as they are."""
-    catalog = _catalog(facts, query, options)
+    catalog = _catalog(facts, query, options, lasting=True)
     made = design(catalog, target, intercept=bool(options.intercept), any_nulls=options.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)
     return _chosen(catalog, replace(made, dictionaries=tables), options), catalog
 
 
-def _catalog(facts: Facts, query: FeatureQuery, options: ProblemOptions) -> Catalog:
+def _catalog(facts: Facts, query: FeatureQuery, options: ProblemOptions, *, lasting: bool = False) -> Catalog:
     check_scale(query, options.scale)
-    return checked(facts, without_nulls(query, facts) if options.nulls == "drop" else query)
+    return checked(facts, without_nulls(query, facts) if options.nulls == "drop" else query, lasting=lasting)
 
 
 def check_scale(query: FeatureQuery, scale: Scale) -> None:

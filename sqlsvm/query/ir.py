@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from sqlglot import exp
 
@@ -92,6 +92,8 @@ class Relation:
     """What `source` has of other relations."""
     once: Once | None = field(default=None, compare=False)
     """Why its rows are made once."""
+    looked_for: "LookedFor | None" = None
+    """For the optional side: it brings a row of NULLs for each that finds nothing, and not one for all."""
 
     def column(self, value: exp.Expression) -> Column | None:
         """The description of a value that is a column of it."""
@@ -117,7 +119,7 @@ class Relation:
     @property
     def partners(self) -> "Relation":
         """The rows among which a join looks for partners, without the one that is all NULL."""
-        return replace(self, filters=self.at_first, optional=None)
+        return replace(self, filters=self.at_first, optional=None, looked_for=None)
 
     def rows(self, outputs: sql.Outputs) -> exp.Select:
         """SELECT outputs over its own rows that meet its conditions."""
@@ -189,6 +191,17 @@ class Equality:
     right: Term
 
 
+class LookedFor(NamedTuple):
+    """The rows that look for those of a relation, each for another key."""
+
+    parent: "Relation"
+    equalities: tuple["Equality", ...]
+
+
+Numbered = Literal["rows", "keys", "parents"]
+"""What is found has the number of its row, which is one; of its key; or of the row that looks for it, which is one."""
+
+
 @dataclass(frozen=True)
 class LeftJoin:
     """`LEFT JOIN relation ON equalities`. Left terms are over `parent`, right terms over `relation`."""
@@ -196,8 +209,13 @@ class LeftJoin:
     parent: str
     relation: str
     equalities: tuple[Equality, ...]
-    finds_one: bool = False
-    """Does each row of the parent find at most one? Known inside the snapshot (rewrites/finds_one.py)."""
+    numbers: Numbered = "keys"
+    """Known inside the snapshot (rewrites/numbers.py)."""
+
+    @property
+    def finds_one(self) -> bool:
+        """Does each row of the parent find at most one?"""
+        return self.numbers == "rows"
 
     @property
     def key(self) -> tuple[Term, ...]:

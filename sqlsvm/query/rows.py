@@ -1,13 +1,15 @@
 """A relation -> SELECT over the rows that it brings to the join."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.ir import FeatureQuery, Relation
+from sqlsvm.query.ir import FeatureQuery, LookedFor, Relation
 
 Outputs = Sequence[tuple[exp.Expression, str]]
+
+LOOKING = f"{sql.WORKING}looking"
 
 
 def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
@@ -18,11 +20,27 @@ def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
 def brought(relation: Relation, outputs: Outputs) -> exp.Query:
     """The optional side of a LEFT JOIN brings one row more, all NULL, for those that find nothing. With it, the LEFT
     JOIN is an inner join, and conditions of WHERE apply to this row too."""
+    if relation.looked_for:
+        return _looked_for(relation, relation.looked_for, outputs)
     own = relation.rows(outputs)
     if relation.optional is None:
         return own
     missing = row_of_nulls(relation, outputs).select(*(exp.alias_(e, name) for e, name in outputs))
     return exp.union(own, missing.where(*(f.copy() for f in relation.filters)), distinct=False)
+
+
+def _looked_for(relation: Relation, looked: LookedFor, outputs: Outputs) -> exp.Select:
+    """FROM the rows that look LEFT JOIN those that they may find"""
+    keys = [(e.left.expression.copy(), f"m{i}") for i, e in enumerate(looked.equalities)]
+    pairs = ((e.right.expression.copy(), f"m{i}") for i, e in enumerate(looked.equalities))
+    on = [sql.equal(value, sql.column(name, LOOKING)) for value, name in pairs]
+    rows = sql.select([], sql.derived(brought(looked.parent, keys), LOOKING))
+    rows = sql.join(rows, relation.serving(value for value, _ in outputs), [*on, *copies(relation.at_first)], "left")
+    return sql.where(sql.also(rows, list(outputs)), *copies(relation.filters))
+
+
+def copies(conditions: Iterable[exp.Expression]) -> list[exp.Expression]:
+    return [condition.copy() for condition in conditions]
 
 
 def met_rows_of(

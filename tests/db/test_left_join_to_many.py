@@ -10,19 +10,23 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.options import Counting
 from sqlsvm.run.train import train
+from sqlsvm.run.workspace import workspace
 from tests.db.test_inspect import check as check_inspection
 from tests.db.test_moments import check as check_moments
 from tests.db.test_no_temp import bare
 from tests.db.test_oracle import assert_exact
-from tests.ground.joins import left_join_to_many
-from tests.ground.opened import Wish, is_clear, joined, opened_world, truth
+from tests.ground.joins import Join, left_join_to_many
+from tests.ground.opened import Wish, build, is_clear, joined, opened, opened_world, truth
 from tests.ground.schemas import Wishes, random_world
 from tests.ground.sql_program import compiled, trained
-from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
 from tests.ground.world import noted
+from tests.typed import typed
 
 MANY: Wishes = {"to_many": True, "many_to_many": True, "max_relations": 4}
 JOIN = left_join_to_many(np.random.default_rng(5))
+FOLDED = left_join_to_many(np.random.default_rng(6), unknown=0)
+"""No two rows look for the same key."""
 
 
 def test_random_worlds(shared_engine: Engine) -> None:
@@ -42,20 +46,68 @@ def test_random_worlds(shared_engine: Engine) -> None:
     assert several >= 3
 
 
+HISTORIES = (
+    "FROM c LEFT JOIN v ON v.k = c.k",
+    "FROM c LEFT JOIN v ON v.k = c.k AND v.z > 0 WHERE v.z IS NULL OR v.z < 3",
+    "FROM c LEFT JOIN v ON v.k = c.k LEFT JOIN o ON o.j = v.j",
+    "FROM c LEFT JOIN v ON v.k = c.k LEFT JOIN o ON o.j = c.j",
+    "FROM c LEFT JOIN v ON v.k = c.k AND v.j = c.j LEFT JOIN o ON o.j = v.j AND o.p > 0",
+    "FROM o JOIN c ON c.j = o.j LEFT JOIN v ON v.k = c.k",
+)
+OUTPUTS = "SELECT c.y, c.x, v.z, COALESCE(v.z, 2) AS known, {o}"
+
+
+def number(rng: np.random.Generator, most: int) -> str:
+    return str(rng.integers(0, most)) if rng.random() < 0.85 else "NULL"
+
+
+def history(rng: np.random.Generator, nulls: int) -> str:
+    """Keys of c occur once, but for NULL."""
+    keys = [*map(str, rng.permutation(12)[:7]), *["NULL"] * nulls]
+    c = ", ".join(f"({k}, {number(rng, 4)}, {rng.integers(0, 2)}, {rng.integers(-3, 4) / 2})" for k in keys)
+    v = ", ".join(f"({number(rng, 9)}, {number(rng, 4)}, {rng.integers(-3, 5) / 2})" for _ in range(14))
+    o = ", ".join(f"({number(rng, 5)}, {rng.integers(-3, 4) / 2})" for _ in range(5))
+    return f"""CREATE TABLE c (k INT, j INT, y INT, x FLOAT8); CREATE TABLE v (k INT, j INT, z FLOAT8);
+        CREATE TABLE o (j INT, p FLOAT8);
+        INSERT INTO c VALUES {c}; INSERT INTO v VALUES {v}; INSERT INTO o VALUES {o}"""
+
+
+@pytest.mark.parametrize("nulls", [0, 1, 2])
+def test_histories(shared_engine: Engine, nulls: int) -> None:
+    """Each row of c looks for another key, unless two look for NULL. Then c folds, and many-to-many joins are none."""
+    rng, numbered = np.random.default_rng(nulls), []
+    for joins in HISTORIES:
+        text = OUTPUTS.format(o="o.p" if " o " in joins else "v.j") + " " + joins
+        try:
+            build(shared_engine, history(rng, nulls))
+            with noted(text), workspace(shared_engine) as work:
+                found, wish = opened(work, text, Wish(label="y")), Wish(label="y")
+                beta = found.dyadic(rng)
+                assert_exact(found, beta, clear=is_clear(found.truth, beta))
+                check_moments(found.problem, joined(shared_engine, text, wish), wish)
+                numbered.append(found.plan.tree.query.left_joins[0].numbers)
+        finally:
+            for table in "cvo":
+                typed(shared_engine, sql.drop(table))
+    assert numbered.count("parents" if nulls < 2 else "keys") >= 4
+
+
 def test_what_inspect_says(shared_engine: Engine) -> None:
     for seed in range(60, 66):
         with noted(f"seed {seed}"):
             check_inspection(shared_engine, random_world(np.random.default_rng(seed), **MANY))
 
 
-@pytest.mark.parametrize(("counting", "nulls"), [("exact", "mean"), ("grid", "drop")])
-def test_training(shared_engine: Engine, counting: Counting, nulls: str) -> None:
+@pytest.mark.parametrize(
+    ("join", "counting", "nulls"), [(JOIN, "exact", "mean"), (JOIN, "grid", "drop"), (FOLDED, "exact", "mean")]
+)
+def test_training(shared_engine: Engine, join: Join, counting: Counting, nulls: str) -> None:
     """In passes, and all at once in memory."""
-    with JOIN.created(shared_engine):
+    with join.created(shared_engine):
         for rows in (0, None):
             asked = training(lam=1e-2, nulls=nulls, counting=counting, in_memory=rows)
-            model = train(shared_engine, "m", JOIN.query, asked)
-            real = truth(shared_engine, JOIN.query, wish_of(asked))
+            model = train(shared_engine, "m", join.query, asked)
+            real = truth(shared_engine, join.query, wish_of(asked))
             assert model.converged
             assert_proven(shared_engine, model, real)
             assert_beside_liblinear(model, real)
@@ -73,15 +125,21 @@ def test_what_a_model_is_asked(shared_engine: Engine) -> None:
         assert found.negatives + found.positives == shared_engine.fetch(rows)["n"][0]
 
 
+@pytest.mark.parametrize("join", [JOIN, FOLDED])
+def test_folds(shared_engine: Engine, join: Join) -> None:
+    for (in_memory, _), (counted, _) in measured_both_ways(shared_engine, join, lam=1e-2, nulls="mean"):
+        assert counted == pytest.approx(in_memory, rel=1e-9)
+
+
 def test_elsewhere(installed: Engine, installed_dsn: str) -> None:
     """Offloaded, without tables, and in psql: the same proof."""
-    with JOIN.created(installed):
+    with FOLDED.created(installed):
         asked = training(lam=1e-2, nulls="mean")
-        real = truth(installed, JOIN.query, wish_of(asked))
-        models = [train(installed, "m", JOIN.query, training(lam=1e-2, nulls="mean", offload=True))]
-        compiled(installed, "m", JOIN.query, asked)
+        real = truth(installed, FOLDED.query, wish_of(asked))
+        models = [train(installed, "m", FOLDED.query, training(lam=1e-2, nulls="mean", offload=True))]
+        compiled(installed, "m", FOLDED.query, asked)
         models.append(trained(installed, installed_dsn, "m"))
         with bare(installed):
-            models.append(train(installed, "m", JOIN.query, training(lam=1e-2, nulls="mean", in_memory=0)))
+            models.append(train(installed, "m", FOLDED.query, training(lam=1e-2, nulls="mean", in_memory=0)))
         for model in models:
             assert_proven(installed, model, real)

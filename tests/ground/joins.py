@@ -102,8 +102,8 @@ def left_join(rng: np.random.Generator) -> Join:
     )
 
 
-def left_join_to_many(rng: np.random.Generator) -> Join:
-    """Clients with no visit, with one, and with many; some have no number. A visit may have several orders."""
+def left_join_to_many(rng: np.random.Generator, unknown: float = 0.1) -> Join:
+    """Clients with no visit, with one, and with many; some have no key. A visit may have several orders."""
     number, visit, order = 400, 900, 700
     client = rng.integers(0, 300, visit)
     minutes, age = np.round(rng.exponential(size=visit), 1), rng.normal(size=number)
@@ -115,7 +115,7 @@ def left_join_to_many(rng: np.random.Generator) -> Join:
         """,
         {
             "clients": {
-                "k": np.ma.masked_array(np.arange(number), rng.random(number) < 0.1),
+                "k": np.ma.masked_array(np.arange(number), rng.random(number) < unknown),
                 "y": noisy(rng, signal),
                 "age": age,
             },

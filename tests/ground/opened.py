@@ -22,8 +22,8 @@ from sqlsvm.plan.scaling import check_values, scaling
 from sqlsvm.plan.target import target_of
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites.finds_one import finds_one
 from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.query.rewrites.numbers import numbers
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem
@@ -159,7 +159,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     if wish.nulls == "drop":
         query = without_nulls(query, Facts(engine))
     facts = Facts(engine)
-    catalog = Catalog(facts, finds_one(query, facts))
+    catalog = Catalog(facts, numbers(query, facts))
     tree = join_tree(catalog.query, catalog, to_count=True)
     if wish.root is not None:
         tree = tree.rerooted(wish.root)
