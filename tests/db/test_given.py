@@ -2,10 +2,12 @@
 
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import Any
 
 import duckdb
@@ -346,6 +348,47 @@ def test_a_connection_of_psycopg(server_shop: str, expected: float, autocommit: 
         assert svc.feature_names_in_[-1] == "accent=é"
         assert rows(svc) == 300
         assert state(connection) == before
+
+
+def test_two_threads_wait_for_each_other(server_shop: str, expected: float) -> None:
+    """psycopg has a lock for that: each training has the connection alone."""
+    with psycopg.connect(server_shop) as connection, ThreadPoolExecutor(2) as pool:
+        for svc in pool.map(lambda _: fitted(connection, in_memory=0), range(2)):
+            assert svc.objective_ == pytest.approx(expected, rel=1e-3)
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_ctrl_c_in_a_cell(server_shop: str, within: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is as it was, also with an open transaction, and the passes are kept."""
+    whole = JoinOracle.pass_
+
+    def about_to_end(oracle: JoinOracle, *given: Any, **named: Any) -> Any:
+        if not asked:
+            asked.append(Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)))
+            asked[0].start()
+        return whole(oracle, *given, **named)
+
+    asked: list[Timer] = []
+    with psycopg.connect(server_shop) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        if within:
+            connection.execute("DELETE FROM orders WHERE days < 0")
+        before = state(connection)
+        if not within:
+            connection.commit()
+        svc = RelationalSVC(1e-2, sample=20, in_memory=0, tol=0.0, max_passes=100_000, warm_start=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(JoinOracle, "pass_", about_to_end)
+            with pytest.raises(KeyboardInterrupt):
+                svc.fit(connection, QUERY, "late")
+        assert state(connection) == before
+        assert rows(fitted(connection)) == ((TABLES["orders"]["days"] >= 0).sum() if within else 300)
+        kept = svc._passes
+        assert kept
+        again = svc.set_params(tol=1e-3).fit(connection, QUERY, "late")
+        assert again.gap_ <= 1e-3
+        assert again.n_iter_ >= kept.passes > 0
 
 
 def test_an_open_transaction_of_psycopg_stays_open(server_shop: str) -> None:
