@@ -84,38 +84,89 @@ class Body:
 
 
 def probing(call: Call, operands: Sequence[exp.Expr]) -> exp.Select:
-    """SELECT the operands where the call stands, with the CTEs that can be seen there."""
-    around = call.node.find_ancestor(exp.Select)
+    """SELECT the operands where the call stands, with the relations and the CTEs that can be seen there."""
     probe = exp.select(*(exp.alias_(o.copy(), f"o{i}") for i, o in enumerate(operands)))
-    if around is None:
-        return probe
-    parts = ["from_", "joins"] + ["group"] * any(o.find(exp.AggFunc) for o in operands)
-    for part in parts:
-        value = around.args.get(part)
-        probe.set(part, [v.copy() for v in value] if isinstance(value, list) else value and value.copy())
-    for join in probe.args.get("joins") or []:
-        if join.args.get("on"):
-            join.set("on", exp.true())
     ctes: list[exp.Expr] = []
-    node: exp.Expr | None = around
-    while node is not None:
-        with_ = node.args.get("with_")
+    path: list[exp.Expr] = [call.node]
+    stands = False
+    while around := path[-1].parent:
+        if isinstance(around, exp.Select) and not stands:
+            probe, stands = _reading(probe, around, around.args.get("joins") or []), True
+            _group(probe, operands)
+        elif isinstance(around, exp.Select) and path[-1].arg_key not in ("from_", "with_"):
+            probe = _within(probe, around, _before(around, path))
+        with_ = around.args.get("with_")
         ctes = [*(with_.expressions if with_ else ()), *ctes]
-        node = node.parent
+        path.append(around)
     if ctes:
         probe.set("with_", exp.With(expressions=[c.copy() for c in ctes], recursive=True))
     return probe
 
 
+def _reading(probe: exp.Select, around: exp.Select, joins: Sequence[exp.Expr]) -> exp.Select:
+    """From what a query reads, whatever joins its rows."""
+    for part in ("from_", "windows"):
+        value = around.args.get(part)
+        probe.set(part, [v.copy() for v in value] if isinstance(value, list) else value and value.copy())
+    probe.set("joins", [join.copy() for join in joins])
+    for join in probe.args["joins"]:
+        if join.args.get("on"):
+            join.set("on", exp.true())
+    return probe
+
+
+def _group(probe: exp.Select, operands: Sequence[exp.Expr]) -> None:
+    """By what stands outside of the aggregates, for the types only. GROUP BY itself may have numbers of outputs."""
+    alone = [o.copy() for o in operands]
+    if any(_over_rows(a) for o in alone for a in o.find_all(exp.AggFunc)):
+        found = [c for o in alone for c in o.find_all(exp.Column) if not c.find_ancestor(exp.AggFunc, exp.Query)]
+        probe.set("group", exp.Group(expressions=[c.copy() for c in found]) if found else None)
+
+
+def _over_rows(aggregate: exp.Expr) -> bool:
+    """Or is it over a window?"""
+    while isinstance(aggregate.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        aggregate = aggregate.parent
+    return not isinstance(aggregate.parent, exp.Window)
+
+
+def _before(around: exp.Select, path: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The joins whose columns a sub-query can use. An item of FROM can use those of the items before it."""
+    joins: list[exp.Expr] = around.args.get("joins") or []
+    part = path[-1]
+    if part.arg_key != "joins":
+        return joins
+    return joins[: (part.index or 0) + all(node is not part.this for node in path)]
+
+
+def _within(probe: exp.Select, around: exp.Select, joins: Sequence[exp.Expr]) -> exp.Select:
+    """SELECT probe.* FROM what the outer query reads, LATERAL (probe)"""
+    if not around.args.get("from_"):
+        return probe
+    name = exp.to_identifier("probe", quoted=True)
+    inner = exp.Lateral(this=exp.Subquery(this=probe), alias=exp.TableAlias(this=name))
+    outer = exp.Select(expressions=[exp.Column(this=exp.Star(), table=name.copy())])
+    return _reading(outer, around, [*joins, exp.Join(this=inner, kind="CROSS")])
+
+
 def calls_in(query: exp.Query) -> Iterator[Call]:
-    """All calls that do not name a schema, those inside others first."""
-    for node in reversed(list(query.walk(bfs=False))):
+    """All calls that do not name a schema; those inside others first, and those of what others read."""
+    for node in _inside_first(query):
         if isinstance(node.parent, exp.Dot) or (isinstance(node.parent, exp.Table) and node.parent.db):
             continue
         if isinstance(node, exp.Operator | exp.Connector | exp.Dot | exp.Collate | exp.Escape | exp.Slice):
             continue
         for kind, name in _names(node):
             yield Call(node, kind, name)
+
+
+def _inside_first(query: exp.Query) -> list[exp.Expr]:
+    """All nodes: those in more SELECTs first."""
+    nodes, depth = list(query.walk(bfs=False)), dict[int, int]()
+    for node in nodes:
+        depth[id(node)] = depth.get(id(node.parent), 0) + isinstance(node, exp.Select)
+    nodes.reverse()
+    return sorted(nodes, key=lambda node: depth[id(node)], reverse=True)
 
 
 def _names(node: exp.Expr) -> Iterator[tuple[str, str]]:

@@ -161,6 +161,29 @@ def test_a_bound_query_means_what_was_typed(filled: Engine, expression: str, for
     assert filled.fetch(READING)["v"][0] == as_typed
 
 
+WITHIN = (
+    "SELECT u.k FROM users AS u WHERE EXISTS (SELECT FROM flights AS f WHERE f.email = u.email AND f.k > u.k)",
+    "SELECT (SELECT max(w.x) FROM users AS w WHERE w.email = f.email AND w.k = k + f.k) AS e FROM flights AS f",
+    "SELECT l.x FROM flights AS f JOIN LATERAL (SELECT x FROM users AS u WHERE u.email = f.email) AS l ON f.k > x",
+    "SELECT k FROM users WHERE EXISTS (SELECT FROM flights AS f CROSS JOIN LATERAL (SELECT WHERE f.email = name) AS l)",
+    "SELECT lag(email) OVER w = email AS e FROM users WINDOW w AS (ORDER BY k)",
+    "SELECT k AS e, max(email) AS m FROM users GROUP BY 1 HAVING max(email) = 'a' AND max(k) + k > 3",
+    "SELECT e, count(*) AS n FROM (SELECT props -> 'a' AS e FROM users) AS s GROUP BY e HAVING count(*) > 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WITHIN)
+def test_operands_in_a_sub_query_that_uses_what_is_around_it(filled: Engine, text: str) -> None:
+    query = parse_one(text, read="postgres")
+    assert isinstance(query, exp.Query)
+    bound = filled.bound(query)
+    typed(filled, a_view(text))
+    as_typed = filled.fetch(READING)["v"][0]
+    filled.execute(Text("DROP VIEW pg_temp.v"))
+    filled.execute(Text(a_view(bound.sql("postgres"))))
+    assert filled.fetch(READING)["v"][0] == as_typed
+
+
 @pytest.mark.parametrize(
     ("planted", "typed_as"),
     [
