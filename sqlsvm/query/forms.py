@@ -29,8 +29,8 @@ _PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}
 """ORDER BY is allowed and ignored, because the rows of a join are a set."""
 
 _JOINS = {
-    "RIGHT": "write it as a LEFT JOIN from the other side, if its key is unique; or as JOIN",
-    "FULL": "use JOIN, or LEFT JOIN to a relation that is unique on the key",
+    "RIGHT": "write it as a LEFT JOIN from the other side; or as JOIN",
+    "FULL": "use JOIN, or LEFT JOIN",
     "SEMI": "join a sub-query of the distinct keys: JOIN (SELECT DISTINCT k FROM ...) AS s USING (k)",
     "ANTI": "LEFT JOIN a sub-query of the distinct keys and keep the misses: WHERE s.k IS NULL",
     "ASOF": "find the match in a sub-query in FROM, then join on equalities",

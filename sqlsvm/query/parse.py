@@ -14,6 +14,7 @@ from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.forms import ONE_SELECT, check_form
 from sqlsvm.query.guards import Fragment, check_reads
 from sqlsvm.query.outputs import check_features
+from sqlsvm.query.right_joins import turned
 from sqlsvm.query.sources import from_items
 from sqlsvm.query.whole import whole
 
@@ -58,7 +59,7 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
         _keep_calls(query, dialect)
         _faithful(tokens, query, dialect)
         check_reads(query, dialect)
-        refusal = _refusal(query, dialect)
+        refusal = _refusal(turned(query), dialect)
         if LANGUAGES[dialect].names_files and isinstance(query, exp.Select):
             _name_files(query)
         _name_collations(query)

@@ -92,6 +92,22 @@ def test_histories(shared_engine: Engine, nulls: int) -> None:
     assert numbered.count("parents" if nulls < 2 else "keys") >= 4
 
 
+def test_a_right_join(shared_engine: Engine) -> None:
+    text = "SELECT c.y, c.x, v.z, o.p FROM v RIGHT JOIN c ON v.k = c.k AND v.z > 0 JOIN o USING (j) WHERE o.p < 1"
+    try:
+        build(
+            shared_engine,
+            history(np.random.default_rng(4), 1).replace("TABLE v (k INT, j INT", "TABLE v (k INT, i INT"),
+        )
+        with workspace(shared_engine) as work:
+            found, wish = opened(work, text, Wish(label="y")), Wish(label="y")
+            assert len(found.plan.tree.query.relations) == 3
+            check_moments(found.problem, joined(shared_engine, text, wish), wish)
+    finally:
+        for table in "cvo":
+            typed(shared_engine, sql.drop(table))
+
+
 def test_what_inspect_says(shared_engine: Engine) -> None:
     for seed in range(60, 66):
         with noted(f"seed {seed}"):
