@@ -159,7 +159,7 @@ class Training:
     @property
     def is_random(self) -> bool:
         """Are rows left out at random?"""
-        return bool(self.folds or self.holdout) and not (self.split_by or self.problem.time)
+        return bool(self.folds or self.holdout or self.chooses) and not (self.split_by or self.problem.time)
 
     @property
     def held(self) -> Holdout | None:
@@ -254,6 +254,16 @@ def settled(
 
     found = {name: settle(training, solving) for name, training in trainings.items()}
     return {name: each.training for name, each in found.items()}, lambda model, name: found[name].told(model)
+
+
+def settled_on(engine: Engine, text: str, training: Training) -> Training:
+    """The training with what is chosen where it is auto, for those who train elsewhere."""
+    if not training.chooses:
+        return training
+    query = query_of(engine, text, training)
+    with reading(engine, query, Clock()) as (work, query):
+        found, _ = settled({training.problem.label or "": training}, Each(opened(work, query, training)[0]))
+    return next(iter(found.values()))
 
 
 def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | None) -> Facts:

@@ -20,6 +20,8 @@ from sqlsvm.run.workspace import workspace
 from sqlsvm.show.training import draw_training
 from sqlsvm.solve.choosing import STRENGTHS
 from tests.ground.joins import Join
+from tests.ground.sql_program import compiled
+from tests.ground.sql_program import trained as in_psql
 
 NOISE = [f"n{k}" for k in range(8)]
 QUERY = f"""
@@ -197,3 +199,15 @@ def test_what_does_not_go_together() -> None:
     ):
         with pytest.raises(OptionError, match=said):
             Training.of(label="late", **options)
+
+
+def test_a_program_of_psql_carries_what_was_chosen(installed: Engine, installed_dsn: str) -> None:
+    with shop(300).created(installed):
+        compiled(installed, "late", QUERY, Training.of(label="late", lam="auto", loss="auto", sample=3000))
+        chosen = in_psql(installed, installed_dsn, "late")
+        given = in_psql(installed, installed_dsn, "late", **{"lambda": 0.02})
+    assert chosen.lam in STRENGTHS
+    assert chosen.lam != 1e-4
+    assert chosen.converged
+    assert given.lam == 0.02
+    assert given.loss == chosen.loss

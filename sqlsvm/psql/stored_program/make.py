@@ -1,7 +1,7 @@
 """A query and the options of its training -> a stored program."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlsvm.compile import evaluate as evaluation
@@ -36,7 +36,7 @@ from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
-from sqlsvm.run.train import Training
+from sqlsvm.run.train import Training, settled_on
 
 SOURCES = "sources"
 
@@ -58,8 +58,9 @@ class StoredProgram:
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
     """Compile a program. This reads names, types, keys and sizes, like `explain`, and a sample of the join. In a heap
     it also makes passes."""
-    asked = training.problem
     refuse(training.options | {"program": True})
+    training = settled_on(engine, text, training)
+    asked = training.problem
     query = labelled(engine, text, asked, training.effort.seed)
     check_steady(query)
     target = asked.target(engine, query)
@@ -91,7 +92,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             **({"audited": audited.facts()} if audited else {}),
             "statements": sum(map(len, parts.values())),
         },
-        plain(asdict(training)),
+        plain(training.kept),
         begun.stored,
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
