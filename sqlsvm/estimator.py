@@ -18,6 +18,7 @@ from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
+from sqlsvm.ask.leaks import check_leaks
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
@@ -123,6 +124,7 @@ class Relational(Fitted):
     split_by: str | None = None
     time: str | None = None
     gap: float | str | None = None
+    as_of: str | None = None
     probability: ProbabilityMethod | None = None
     seed: int = 0
     kernel: KernelName | None = None
@@ -241,6 +243,7 @@ class Relational(Fitted):
                 engine = connections.enter_context(self._opened(database))
                 opens = (lambda: self._opened(database)) if opens_anew(database) else None
                 text, alone = query_of(database, query), len(trainings) == 1
+                check_leaks(engine, text, next(iter(trainings.values())))
 
                 def train(on: Engine) -> list[Model]:
                     models = trained(on, text, trainings, lambda name: told(name, alone), known, start)

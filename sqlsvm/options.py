@@ -623,6 +623,15 @@ _TABLE = (
         "--folds then measure on later rows than those that train. An output is no feature then.",
     ),
     Option(
+        "as_of",
+        None,
+        Name("column"),
+        "When the row of the label is: an output or a column of its table. No feature may come from rows dated at or "
+        "after it: each date that the query reads is compared, by counts over the join.",
+        ("train", "inspect"),
+        changes=None,
+    ),
+    Option(
         "gap",
         None,
         Span(),

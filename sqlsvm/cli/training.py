@@ -135,6 +135,10 @@ def train(
             click.echo(
                 f"note: the model will not be kept: {redacted(dsn)} does not last; --model-file keeps one", err=True
             )
+        if training.as_of:
+            from sqlsvm.ask.leaks import check_leaks
+
+            check_leaks(engine, query, training)
         keeper = Keeper(store, model_file or engine.url, dsn)
         if varied:
             wanted = several.Select(select, name, simplest) if select else None

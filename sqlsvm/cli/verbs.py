@@ -57,6 +57,7 @@ def inspect(
     query: str,
     heavy: int,
     approximate: bool,
+    as_of: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -66,13 +67,19 @@ def inspect(
     features, and the balance of the label. Nothing is changed. The join is counted, not computed.
     """
     from sqlsvm.ask import inspect as inspection
+    from sqlsvm.ask import leaks
     from sqlsvm.show.inspection import draw
 
     if approximate and not heavy:
         raise click.UsageError("--approximate needs --heavy", click.get_current_context())
+    if as_of and not options["label"]:
+        raise click.UsageError("--as-of needs --label", click.get_current_context())
     with opened(dsn) as engine:
         found = inspection.inspect(engine, query, heavy=heavy, approximate=approximate, **options)
-    show_either(as_json, lambda: inspection.as_json(found), lambda: draw(found, sys.stdout))
+        future = leaks.leaks(engine, query, as_of, options["label"]) if as_of else None
+    drawn = "".join(f"\n{line}" for line in leaks.said(future)) if future else ""
+    more = {"as_of": future.as_json()} if future else {}
+    show_either(as_json, lambda: {**inspection.as_json(found), **more}, lambda: draw(found, sys.stdout) + drawn)
 
 
 @cli.command(

@@ -44,6 +44,11 @@ def taken_apart(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQue
         return _taken_apart(engine, text, error, **roles)
 
 
+def taken_whole(engine: Engine, text: str, because: FormError, **roles: Unpack[Roles]) -> FeatureQuery:
+    """SELECT * FROM the query, `because` of what cannot be taken apart."""
+    return _taken_apart(engine, text, because, **roles)
+
+
 def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: Unpack[Roles]) -> FeatureQuery:
     """`because`: why it is made as a whole."""
     tree = parse(text, engine.dialect, because)

@@ -84,6 +84,7 @@ class Training:
     """`effort.seed` makes them, too."""
     split_by: str | None = DEFAULTS["split_by"]
     gap: float | str | None = DEFAULTS["gap"]
+    as_of: str | None = DEFAULTS["as_of"]
     offload: bool | None = DEFAULTS["offload"]
     machine: Machine = field(default_factory=Machine)
     measure: str | None = DEFAULTS["measure"]

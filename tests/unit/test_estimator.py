@@ -28,6 +28,7 @@ PARAMETERS = {
         "split_by",
         "time",
         "gap",
+        "as_of",
         "by",
         "map",
         "kernel",

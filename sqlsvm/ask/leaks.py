@@ -1,0 +1,229 @@
+"""Features that come from the future: rows that are dated at or after the row of the label which they are joined with.
+
+For each date that the query reads, the join has a number more, and how often it is not before the time of the label's
+row is counted as how often a label is up to a score. No row of the join is made.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.engine.base import Column, Engine
+from sqlsvm.errors import DataError, FormError, OptionError
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query import Feature, FeatureQuery, Relation
+from sqlsvm.query.dates_inside import Dates
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.named import column_named, output_named
+from sqlsvm.query.read_query import taken_apart, taken_whole
+from sqlsvm.query.rewrites import RULES, rewritten
+from sqlsvm.query.sources import from_items
+from sqlsvm.run.derived import reading
+from sqlsvm.run.problem import prepared
+from sqlsvm.run.train import Training
+from sqlsvm.terminal import NOTE, amount, share
+from sqlsvm.times import DATES
+
+steps = logging.getLogger(__name__)
+
+WHEN, DATED = "sqlsvm_when", "sqlsvm_dated"
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A date that is at or after the time of the label's row in some rows of the join."""
+
+    date: str
+    time: str
+    rows: float
+    share: float
+    condition: str | None
+    """What leaves these rows out, if the query can say it."""
+    is_read: bool = True
+    """Does the query use it, or is it in another table?"""
+
+    def __str__(self) -> str:
+        of = share(self.share, 1.0)
+        return f"{self.date} is at or after {self.time} in {of} of the join rows ({amount(self.rows)})"
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """What was checked."""
+
+    time: str
+    dates: tuple[str, ...]
+    leaks: tuple[Leak, ...]
+    afterwards: tuple[Leak, ...]
+    """Dates of the label's own table that the query does not use: its other columns may have been written then."""
+    missed: tuple[str, ...]
+    """Parts of sub-queries that were not looked into."""
+
+    def as_json(self) -> Mapping[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Date:
+    alias: str
+    value: exp.Column
+    said: str
+    is_own: bool
+    """Is it a column that the query can name?"""
+    is_read: bool = True
+
+
+def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
+    """`as_of`: an output, or a column of the label's table, that says when its row is."""
+    try:
+        return _leaks(engine, taken_apart(engine, text, label=label), as_of)
+    except FormError as error:
+        return _leaks(engine, taken_whole(engine, text, error, label=label), as_of)
+
+
+def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
+    query = _shown(engine, query, as_of)
+    when, said = _when(engine, query, as_of)
+    asked, dates, missed = _dates(engine, query, when)
+    alias = query.label_relation
+    known = _counted(engine, asked, alias, when, None)[0] if dates else 0.0
+    found = []
+    for date in dates:
+        rows, not_before = _counted(engine, asked, alias, when, date)
+        if later := round(rows * not_before):
+            condition = exp.LT(this=date.value, expression=when).sql(engine.dialect) if date.is_own else None
+            found.append(Leak(date.said, said, float(later), later / known, condition, is_read=date.is_read))
+    largest = {leak.date: leak for leak in sorted(found, key=lambda leak: leak.rows)}  # a window reads its own row, too
+    leaks, afterwards = (tuple(e for e in largest.values() if e.is_read == wanted) for wanted in (True, False))
+    return AsOf(said, tuple(dict.fromkeys(date.said for date in dates)), leaks, afterwards, missed)
+
+
+def check_leaks(engine: Engine, text: str, training: Training) -> None:
+    """An error if a feature comes from the future."""
+    if not training.as_of:
+        return
+    found = leaks(engine, text, training.as_of, training.problem.label or "")
+    for line in said(found):
+        steps.log(NOTE, "--as-of: %s", line)
+    if found.leaks:
+        first, *others = found.leaks
+        conditions = " AND ".join(each.condition for each in found.leaks if each.condition)
+        hint = f"leave these rows out: WHERE {conditions}" if conditions else "leave them out in the sub-query"
+        raise DataError(f"--as-of: {first}", detail="; ".join(map(str, others)) or None, hint=hint)
+
+
+def _shown(engine: Engine, query: FeatureQuery, as_of: str) -> FeatureQuery:
+    """A query that is made as a whole, with the time among its outputs: a column of one of its tables."""
+    relation = query.relation(query.label_relation)
+    source: exp.Expr = relation.source.copy()
+    name = engine.fold(as_of, False)
+    inner = source.this if relation.once and isinstance(source, exp.Subquery) else None
+    known = name in {c.name for c in relation.columns}
+    if known or not isinstance(source, exp.Subquery) or not isinstance(inner, exp.Select):
+        return query
+    if inner.args.get("group") or inner.args.get("distinct"):
+        raise OptionError(f"--as-of: the query has no output {as_of}", hint="select it too, and group by it")
+    tables = [item for item in from_items(inner) if isinstance(item, exp.Table)]
+    found = [
+        (item.alias_or_name, column)
+        for item in tables
+        for column in engine.describe(exp.select("*").from_(item.copy()))
+        if column.name == name
+    ]
+    if len(found) != 1:
+        raise OptionError(f"--as-of: the query has no output {as_of}", hint="select it too, under this name")
+    ((alias, column),) = found
+    inner.select(sql.named(name, alias), copy=False)
+    return query.with_relation(_with_outputs(relation, source, [column]))
+
+
+def _with_outputs(relation: Relation, source: exp.Subquery, more: Sequence[Column]) -> Relation:
+    """With more outputs of a sub-query, which it has already."""
+    if columns := source.args["alias"].args.get("columns"):
+        source.args["alias"].set("columns", [*columns, *(exp.to_identifier(c.name, quoted=True) for c in more)])
+    return replace(relation, source=source, columns=(*relation.columns, *more))
+
+
+def _when(engine: Engine, query: FeatureQuery, as_of: str) -> tuple[exp.Expression, str]:
+    alias = query.label_relation
+    relation, output = query.relation(alias), output_named(query, alias, "--as-of", as_of, engine.fold)
+    value = output.expression if output else None
+    value = value or sql.named(column_named(query, alias, "--as-of", as_of, engine.fold).name, alias)
+    (column,) = Facts(engine).columns(relation, [value])
+    if column.kind not in DATES:
+        hint = "take a date or a timestamp"
+        raise OptionError(f"--as-of: {as_of} is of type {column.type}", hint=hint)
+    return value, f"{relation.table or alias}.{value.name or as_of}"
+
+
+def _dates(
+    engine: Engine, query: FeatureQuery, when: exp.Expression
+) -> tuple[FeatureQuery, list[_Date], tuple[str, ...]]:
+    """All dates that the query reads, but those that the label is made of."""
+    assert query.label
+    label = {c.name for c in query.label.expression.find_all(exp.Column)} | {c.name for c in when.find_all(exp.Column)}
+    dates, missed = list[_Date](), list[str]()
+    for relation in query.relations:
+        is_labels = relation.alias == query.label_relation
+        known = frozenset(label) if is_labels else frozenset()
+        used = {c.name for c in query.used_columns(relation.alias)}
+        for column in relation.columns:
+            if column.kind in DATES and column.name not in known:
+                name = f"{relation.table or relation.alias}.{column.name}"
+                is_read = not is_labels or column.name in used
+                dates.append(_Date(relation.alias, sql.named(column.name, relation.alias), name, True, is_read))
+        shown = {column.name for column in relation.columns if column.kind in DATES}
+        changed, inside, lost = _inside(engine, relation, known | shown)
+        query, missed = query.with_relation(changed), [*missed, *lost]
+        dates += inside
+    return query, dates, tuple(missed)
+
+
+def _inside(engine: Engine, relation: Relation, known: frozenset[str]) -> tuple[Relation, list[_Date], list[str]]:
+    """The dates that a sub-query reads and does not show."""
+    source: exp.Expr = relation.source.copy()
+    if not isinstance(source, exp.Subquery):
+        return relation, [], []
+    found = Dates(engine.describe, known)
+    names = found.add(source.this)
+    shown = _with_outputs(relation, source, [Column(name, "timestamp", "timestamp") for name in names])
+    kinds = Facts(engine).columns(replace(shown, columns=()), [sql.named(name, relation.alias) for name in names])
+    made = [replace(column, name=name) for column, name in zip(kinds, names, strict=True)]
+    dates = [_Date(relation.alias, sql.named(n, relation.alias), found.found[n], is_own=False) for n in names]
+    return replace(shown, columns=(*relation.columns, *made)), dates, found.missed
+
+
+def _counted(
+    engine: Engine, query: FeatureQuery, alias: str, when: exp.Expression, date: _Date | None
+) -> tuple[float, float]:
+    """The rows of the join with both dates, and the share of them in which the date is not earlier."""
+    features = (Feature(DATED, date.alias, date.value, "other"),) if date else ()
+    asked = replace(query, features=features, label=Feature(WHEN, alias, when, "other"), weight=None)
+    made = rewritten(asked, Facts(engine), *RULES)
+    options = ProblemOptions(WHEN, loss="absolute", scale="none", intercept=False, nulls="drop")
+    with reading(engine, made) as (work, made):
+        problem = prepared(work, made, options)
+        if date is None:
+            return problem.moments.n, 0.0
+        found = residuals_of(problem, np.ones(problem.plan.design.size))
+        return found.rows, found.coverage
+
+
+def said(found: AsOf) -> Iterator[str]:
+    """As lines."""
+    checked = f"{amount(len(found.dates))} date{'s' * (len(found.dates) != 1)}"
+    if not found.leaks:
+        yield f"no date is at or after {found.time}: {checked} checked"
+    yield from map(str, found.leaks)
+    for leak in found.afterwards:
+        yield f"{leak}: what that table says may have been written then"
+    if conditions := [leak.condition for leak in found.leaks if leak.condition]:
+        yield f"leave these rows out: WHERE {' AND '.join(conditions)}"
+    if found.missed:
+        yield f"not looked into: {', '.join(dict.fromkeys(found.missed))}"
