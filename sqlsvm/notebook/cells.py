@@ -15,7 +15,9 @@ from sqlsvm.model.model import Model
 from sqlsvm.notebook.told import reworded
 from sqlsvm.run.components import Components
 
-_STYLE = "white-space: pre; overflow-x: auto; line-height: 1.3; text-align: left; color: inherit; background: none"
+_STYLE = (
+    "font: 0.9em/1.3 monospace; white-space: pre; overflow-x: auto; text-align: left; color: inherit; background: none"
+)
 
 
 def text(found: object) -> str:

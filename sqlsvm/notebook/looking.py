@@ -2,6 +2,7 @@
 `count`. Their results print as the command line shows them."""
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from sqlsvm.ask import components as of_components
@@ -15,7 +16,7 @@ from sqlsvm.ask.inspect import Inspection
 from sqlsvm.engine.given import Database, opened, query_of
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
-from sqlsvm.notebook.told import in_python
+from sqlsvm.notebook.told import described, in_python
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
@@ -26,6 +27,19 @@ from sqlsvm.run.train import Training
 
 __all__ = ["components", "count", "describe", "explain", "inspect"]
 assert cells
+
+_OTHERS = {
+    "database": "What you have: a URL, a connection, frames by name: see the `fit` of the estimators.",
+    "query": "SQL with one row for each training example. It is read, and not run.",
+    "label": "The output of the query to predict. All others are features.",
+    "heavy": "For each many-to-many join, list so many keys that make the most rows.",
+    "values": "Name so many categories of a column.",
+    "k": "How many components.",
+    "analyze": "Whether to make the first pass, and forecast all of it.",
+    "weights": "Those of a model: its intercept, and a weight for each number and each category.",
+    "bound": "Rows with label * score below it are counted.",
+    "parameters": "Those of the estimators.",
+}
 
 
 def inspect(
@@ -105,3 +119,8 @@ def count(
         found = list(counting.row_counts(problem, read_beta(problem.scaling, weights), bound))
     names = ("feature", "value", "label", "count")
     return frame({name: [getattr(each, name) for each in found] for name in names})
+
+
+for _each in (inspect, describe, components, explain, count):
+    _listed = described({name: p.default for name, p in signature(_each).parameters.items()}, _OTHERS)
+    _each.__doc__ = f"{_each.__doc__}\n\n    Parameters\n    ----------\n{_listed}\n"

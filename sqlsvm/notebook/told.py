@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from inspect import Parameter
 from textwrap import fill
 from typing import Any
 
@@ -71,9 +72,10 @@ def described(defaults: Mapping[str, Any], others: Mapping[str, str]) -> str:
 
 def _one(name: str, default: Any, others: Mapping[str, str]) -> str:
     option = OPTIONS.get(name)
-    said = others.get(name) or reworded(option.help if option else "")
+    said = others.get(name) or reworded(option.help if option else "").replace("; repeatable", "")
     must = f" : {option.must.removeprefix('must be ')}" if option and name not in others else ""
-    return f"    {name}{must}, default {default!r}\n{fill(said, 100, initial_indent=INDENT, subsequent_indent=INDENT)}"
+    has = "" if default is Parameter.empty else f", default {default!r}"
+    return f"    {name}{must}{has}\n{fill(said, 100, initial_indent=INDENT, subsequent_indent=INDENT)}"
 
 
 INDENT = 8 * " "

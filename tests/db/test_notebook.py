@@ -1,8 +1,10 @@
 """What a notebook does with a model: keeps it, exports it, draws it, prints it. One training serves most tests."""
 
 import builtins
+import inspect
 import logging
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -237,7 +239,7 @@ def test_cells_in_a_browser(svc: RelationalSVC, chromium: Browser, paper: str, i
     found: list[Any] = [svc, svc.evaluate(), sqlsvm.inspect(TABLES, QUERY), sqlsvm.describe(TABLES, QUERY, "late")]
     cells = "".join(each._repr_html_() for each in found)
     page = tmp_path / "page.html"
-    theirs = "<style>pre { color: red; background: yellow; white-space: normal }</style>"
+    theirs = "<style>pre { color: red; background: yellow; font-family: sans-serif }</style>"
     page.write_text(f"<meta charset=utf-8>{theirs}<body style='background: {paper}; color: {ink}'>{cells}")
     chromium.show(page, 375, "light")
     assert chromium.ask("document.documentElement.scrollWidth") == 375
@@ -325,6 +327,16 @@ def test_help_has_every_parameter(kind: type[Relational]) -> None:
     said = kind.__doc__ or ""
     assert [name for name in kind().get_params() if f"\n    {name}" not in said] == []
     assert "--" not in said.replace("----------", "")
+
+
+@pytest.mark.parametrize("name", ["inspect", "describe", "components", "explain", "count"])
+def test_help_of_what_is_asked(name: str) -> None:
+    said = inspect.getdoc(getattr(sqlsvm, name)) or ""
+    for parameter in inspect.signature(getattr(sqlsvm, name)).parameters:
+        assert re.search(rf"^{parameter}\b.*\n +\w", said, re.MULTILINE), parameter
+    assert "--" not in said.replace("----------", "")
+    assert "<class" not in said
+    assert "repeatable" not in said
 
 
 def test_no_rule_names_a_flag_in_python() -> None:
