@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from sqlsvm.run.in_memory import without_class_weights
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, choose, difference
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.ranks import ranks
 from sqlsvm.terminal import amount
@@ -67,11 +69,31 @@ def settle(training: "Training", each: "Each") -> Settled:
     name = training.measure or measured.usual
     measuring = Measuring(partial(MEASURES[name], measured), smaller=name in SMALLER)
     steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
-    strengths = {"l1": L1, None: (training.penalising.strength,)}.get(training.strength_chosen, STRENGTHS)
+    strengths = strengths_for(training, problem)
     with each.clock.during("choosing"):
         found = choose(candidates(training, each, drawn), parts, measuring, strengths)
     split = f"{len(parts)} parts {_said_of(folds, time)}"
     return _settled(training, found, name, split, rows)
+
+
+def strengths_for(training: "Training", problem: Problem) -> tuple[float, ...]:
+    """In the unit of a label that is a number: multiplied by k, it gives the same weights times k."""
+    if not training.strength_chosen:
+        return (training.penalising.strength,)
+    of_l1, unit, straight = training.strength_chosen == "l1", deviation(problem), is_straight(problem.plan.loss)
+    factor = (1.0 if straight else unit) if of_l1 else (1.0 / unit if straight else 1.0)
+    return tuple(float(f"{strength * factor:.4g}") for strength in (L1 if of_l1 else STRENGTHS))
+
+
+def deviation(problem: Problem) -> float:
+    """Of a label that is a number, over the join; 1 for classes."""
+    label, n = problem.moments.label, problem.moments.n
+    return sqrt(max(0.0, label.squares / n - (label.total / n) ** 2)) or 1.0 if label else 1.0
+
+
+def is_straight(loss: Loss) -> bool:
+    """Does it grow as the label is multiplied, and not as its square?"""
+    return not any(piece.bend for piece in loss.near.loss.pieces)
 
 
 def _said_of(folds: Folds, time: Moment | None) -> str:

@@ -154,6 +154,24 @@ def test_of_a_number(duckdb: Engine, loss: str, measure: str) -> None:
     assert found.lam < 1.0
 
 
+@pytest.mark.parametrize("loss", ["absolute", "epsilon_insensitive", "quantile", "huber", "squared"])
+def test_the_unit_of_the_label_does_not_matter(duckdb: Engine, loss: str) -> None:
+    """In thousandths or in millions: the same weights times k, in as many passes, with a proof."""
+    own = {"epsilon_insensitive": "tube", "huber": "delta"}.get(loss)
+    with shop(300).created(duckdb):
+        each = {}
+        for k in (1.0, 1e-3, 1e6):
+            text = QUERY.replace("o.late, o.amount", f"(o.amount + 0.3 * o.n1) * {k!r} AS late, o.late AS l")
+            options = {own: 0.3 * k} if own else {}
+            each[k] = train(duckdb, "m", text, Training.of(label="late", lam="auto", loss=loss, **options))
+    first = each.pop(1.0)
+    weights = first.weights.values
+    for k, found in each.items():
+        assert found.converged
+        assert abs(found.passes - first.passes) <= 1
+        assert found.weights.values / k == pytest.approx(weights, rel=0.01, abs=0.01 * abs(weights).max())
+
+
 def test_of_several_classes(duckdb: Engine) -> None:
     text = QUERY.replace(
         "o.late", "CASE WHEN o.amount > 0.5 THEN 'a' WHEN o.amount > -0.5 THEN 'b' ELSE 'c' END AS late"
