@@ -17,7 +17,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit spark campaign bench bench-quick bench-check clean constraints faults attacks versions
+.PHONY: help demo test slow all suite lint unit spark campaign race bench bench-quick bench-check clean constraints faults attacks versions
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ faults: $(READY) ## make every fault happen at 20 moments, try hostile input, at
 
 campaign: $(READY) ## train RUNS random problems and check each on the rows of its join: 10,000 in 1 to 2 hours
 	$(BIN)/python -m tests.campaign $(or $(RUNS),10000) $(or $(FIRST),0)
+
+race: $(READY) ## count the passes of dane and of bundle on RUNS random problems: 500 in half an hour
+	$(BIN)/python -m tests.race $(or $(RUNS),500) $(or $(FIRST),0)
 
 attacks: $(READY)
 	SQLSVM_FAULTS=$(or $(MOMENTS),20) SQLSVM_BODIES=$(or $(BODIES),50000) \
