@@ -40,7 +40,8 @@ def thrifty(shared_engine: Engine) -> Iterator[Engine]:
 @pytest.mark.thin(20)
 @pytest.mark.parametrize("start", range(0, SEEDS, BLOCK))
 def test_random_schemas(thrifty: Engine, start: int) -> None:
-    for seed in range(start, start + BLOCK):
+    """On either engine every other one."""
+    for seed in range(start + (thrifty.dialect == "duckdb"), start + BLOCK, 2):
         with noted(f"seed {seed}"):
             check(thrifty, seeded(seed))
 
@@ -58,7 +59,7 @@ def test_schemas_that_shrink(shared_engine: Engine, world: World) -> None:
 
 def seeded(seed: int) -> World:
     """Few large ones: they cost in proportion to their relations."""
-    return random_world(np.random.default_rng(seed), max_relations=(3, 3, 3, 4, 3, 3, 3, 4, 3, 6)[seed % 10])
+    return random_world(np.random.default_rng(seed), max_relations=(3, 3, 3, 4, 3, 3, 3, 4, 3, 6)[seed // 2 % 10])
 
 
 def check(engine: Engine, world: World) -> None:
