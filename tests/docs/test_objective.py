@@ -1,4 +1,4 @@
-"""F as the README defines it, computed from the rows of the join in five steps, is what the certificate speaks of."""
+"""F as docs/certificate.md defines it, computed from the rows of the join in five steps, is what it bounds."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ LAMBDA = 0.01
 
 @pytest.mark.parametrize("scale", ["standard", "maxabs", "none"])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_the_readme_defines_f(duckdb: Engine, scale: str, intercept: bool) -> None:
+def test_the_page_defines_f(duckdb: Engine, scale: str, intercept: bool) -> None:
     build(duckdb, TABLES)
     options = {"weight": "w", "nulls": "mean", "class_weight": "balanced", "scale": scale, "intercept": intercept}
     model = train(duckdb, "m", QUERY, training("y", lam=LAMBDA, **options))

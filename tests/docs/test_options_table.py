@@ -1,11 +1,9 @@
-"""The pages about options agree with `sqlsvm train`: docs/options.md is made from the command line and the rules, and
-so are the first two columns of the README's table.
+"""docs/options.md is made from the command line and the rules.
 
-`SQLSVM_UPDATE_GOLDEN=1 pytest tests/docs/test_options_table.py` writes them anew.
+`SQLSVM_UPDATE_GOLDEN=1 pytest tests/docs/test_options_table.py` writes it anew.
 """
 
 import os
-import re
 from collections.abc import Iterator
 
 import click
@@ -15,9 +13,7 @@ from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.rules import RULES, Rule, flag
 from tests.docs.markdown import ROOT
 
-README, PAGE = ROOT / "README.md", ROOT / "docs" / "options.md"
-ROW = re.compile(r"^\| (`--.*?`) \| (.*?) ?\| (.*) \|$", re.MULTILINE)
-FLAG = re.compile(r"--[a-z0-9-]+")
+PAGE = ROOT / "docs" / "options.md"
 PARAMETERS = {parameter.opts[0]: parameter for parameter in cli.commands["train"].params}
 MORE = {
     "--map": "nonlinear.md",
@@ -60,12 +56,6 @@ FACTS = {
     "sums": "a feature that adds up several relations",
     "optional": "a label behind a LEFT JOIN",
 }
-
-
-def row(found: re.Match[str]) -> str:
-    """As the command line has it."""
-    (option,) = [PARAMETERS[name] for name in FLAG.findall(found[1])]
-    return f"| {spelled(option)} | {said(default(option))}| {found[3]} |"
 
 
 def spelled(option: click.Parameter) -> str:
@@ -130,12 +120,3 @@ def test_the_page_of_options() -> None:
         PAGE.write_text(page(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page()
     assert MORE.keys() <= PARAMETERS.keys()
-
-
-def test_the_table_of_the_readme() -> None:
-    text = README.read_text(encoding="utf-8")
-    wanted = ROW.sub(row, text)
-    if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
-        README.write_text(wanted, encoding="utf-8")
-    assert text == wanted
-    assert len(ROW.findall(text)) > 5

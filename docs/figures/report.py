@@ -1,0 +1,31 @@
+"""Make report.png, the picture in the README, from the report of the demo: python docs/figures/report.py
+
+It needs Chromium. The demo is made in a DuckDB in memory, in a folder of its own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WIDTH, HEIGHT = 1100, 1000
+"""In pixels: the proof and the first weights."""
+
+
+def main() -> None:
+    browser = os.environ.get("SQLSVM_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if not browser:
+        sys.exit("no Chromium is installed")
+    picture = Path(__file__).with_suffix(".png")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "sqlsvm", "demo", "--dsn", "duckdb:"], cwd=folder, check=True)
+        screen = [f"--window-size={WIDTH},{HEIGHT}", "--hide-scrollbars", f"--screenshot={picture}"]
+        page = (Path(folder) / "report.html").as_uri()
+        subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", *screen, page], check=True)
+
+
+if __name__ == "__main__":
+    main()
