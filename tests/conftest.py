@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests are no garbage. Trees of SQL are cycles, so some is; to look for it took a tenth of the time."""
+    """Tests are no garbage, but trees of SQL are, once they are used. To look for it was a tenth of the time."""
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
 

@@ -18,6 +18,7 @@ from sqlsvm.psql.install import install
 from sqlsvm.run.train import train
 from tests import servers
 from tests.cli.command import ROOT, environment, sqlsvm
+from tests.ground import svm
 from tests.ground.opened import truth
 from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
@@ -90,9 +91,8 @@ def test_the_model_is_proven(engine: Engine) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
-def test_parity_on_all_flights(whole: Engine, lam: float) -> None:
+def test_parity_on_all_flights(whole: Engine, rows: svm.Design, lam: float) -> None:
     asked = training("late", nulls="mean", lam=lam)
-    rows = truth(whole, DESIGN, wish_of(asked))
     model = train(whole, "late", DESIGN, asked)
     assert model.converged
     assert model.passes <= 6
@@ -114,6 +114,11 @@ def whole() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
+def rows(whole: Engine) -> svm.Design:
+    return truth(whole, DESIGN, wish_of(training("late", nulls="mean")))
+
+
+@pytest.fixture(scope="module")
 def inside(postgres_server: str, prefix: str, template: str) -> Iterator[str]:
     """A database with all flights and the SQL functions."""
     with servers.database(postgres_server, f"{prefix}_flights", template) as dsn:
@@ -125,7 +130,7 @@ def inside(postgres_server: str, prefix: str, template: str) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
-def test_psql_trains_on_all_flights(inside: str, lam: float) -> None:
+def test_psql_trains_on_all_flights(inside: str, rows: svm.Design, lam: float) -> None:
     """Three flights in four are on time, and their margins lie in heaps on the hinge."""
     asked = training("late", nulls="mean", lam=lam)
     with connect(inside) as engine:
@@ -135,7 +140,6 @@ def test_psql_trains_on_all_flights(inside: str, lam: float) -> None:
         assert model.passes <= 3 * driven.passes + (lam < 1e-4)  # 10 for 3 in a narrow heap
         assert model.objective_upper == pytest.approx(driven.objective_upper, rel=asked.effort.tol)
         assert max(model.lower_bound, driven.lower_bound) <= min(model.objective_upper, driven.objective_upper)
-        rows = truth(engine, DESIGN, wish_of(asked))
         assert_proven(engine, model, rows)
         assert_beside_liblinear(model, rows, max_iter=200)
 
