@@ -7,10 +7,13 @@ import numpy as np
 
 from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.probabilities import bins_of_each, fit, with_curves
+from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.ask.score_bins import ScoreBins, together
 from sqlsvm.ask.selecting import with_errors
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, Validated
+from sqlsvm.model.raw import theta_of
 from sqlsvm.rules import Facts
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation
@@ -31,7 +34,23 @@ def trained(
     """A model for each training, as `train_each` makes it, with what the folds measure."""
     validation = Validation(trainings)
     models = train_each(engine, text, trainings, on_passes, continuations, start, validation.measure, asked)
-    return [validation.of(model) for model in models]
+    models, training = [validation.of(model) for model in models], next(iter(trainings.values()))
+    is_one = len(models) == 1 and not (models[0].support or models[0].groups)
+    return [with_unseen(engine, models[0], training.offload)] if is_one and training.holdout else models
+
+
+def with_unseen(engine: Engine, model: Model, offload: bool | None) -> Model:
+    """With the measures on the rows held out whose errors are known. The model is kept, whatever happens here."""
+
+    def measured(problem: Problem) -> tuple[Measures, Measures]:
+        return with_errors(problem, [theta_of(problem.plan, part) for part in model.parts], options_of(model))
+
+    try:
+        values, errors = on_parts(engine, model, measured, ["holdout"], offload=offload)["holdout"]
+    except (DataError, OptionError) as error:
+        return replace(model, notes=(*model.notes, f"the rows held out could not be measured: {error.message}"))
+    found = {name: Validated(values[name], errors[name], (values[name],)) for name in values if name in errors}
+    return replace(model, validation=found)
 
 
 class Validation:

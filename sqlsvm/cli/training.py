@@ -205,7 +205,7 @@ def _trained(
     from sqlsvm.run.train import train_each
 
     asked = next(iter(trainings.values()))
-    if not (asked.folds or asked.probability):
+    if not (asked.folds or asked.probability or asked.holdout):
         return train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
     from sqlsvm.ask.probabilities import with_probabilities
     from sqlsvm.ask.validation import trained

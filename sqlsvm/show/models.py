@@ -117,6 +117,8 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "model", f"{printable(model.name)}, version {model.version}"
     yield "query", "\n".join(printable(line) for line in model.query.expandtabs().splitlines())
     yield "label", printable(model.label + (f" = {model.positive}" if model.positive is not None else ""))
+    yield from (("unseen", line) for line in validated(model))
+    yield from (("chosen", line) for line in chosen(model))
     yield "join", _rows(model.label_rows, model.weighted) or row_count(model.join_rows, model.weighted)
     if line := held_out(model):
         yield "held out", line
@@ -127,7 +129,6 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
         yield "stored by", printable(model.owner)
     yield "loss", model.loss
     yield "lambda", f"{model.lam:g}"
-    yield from (("chosen", line) for line in chosen(model))
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
@@ -139,7 +140,6 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "features", f"{len(model.features)}{'' if model.support else f', with {weights} weights'}"
     yield from vectors(model)
     yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
-    yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
@@ -214,10 +214,11 @@ def chosen(model: Model) -> Iterator[str]:
 
 
 def validated(model: Model) -> Iterator[str]:
-    """The mean of each measure over the folds."""
+    """Each measure on rows that the training has not seen: its mean over the folds, or that of the rows held out."""
     for name, found in model.validation.items():
-        error = f"standard error {found.standard_error:.2g}"
-        yield f"{name.replace('_', ' ')} {found.mean:.6g}, {error}, in {len(found.folds)} folds"
+        error, folds = f"standard error {found.standard_error:.2g}", len(found.folds)
+        where = f"in {folds} folds" if folds > 1 else "on the rows held out"
+        yield f"{name.replace('_', ' ')} {found.mean:.6g}, {error}, {where}"
 
 
 def held_out(model: Model) -> str | None:

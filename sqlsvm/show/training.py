@@ -58,6 +58,8 @@ def draw_certificate(model: Model, place: str, stream: TextIO) -> str:
 def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     version = f", version {model.version}" if model.version else ""
     yield "model", f"{printable(model.name)}{version}, {place}"
+    yield from (("unseen", line) for line in validated(model))
+    yield from (("chosen", line) for line in chosen(model))
     mean = f", the mean of {len(model.classes)} classes" if model.classes else ""
     worse = "function of this kernel has a lower objective on the sample" if model.support else ""
     worse = worse or "weights have a lower objective"
@@ -72,8 +74,6 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield from (("groups", line) for line in groups(model))
     if line := held_out(model):
         yield "held out", line
-    yield from (("chosen", line) for line in chosen(model))
-    yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
 
 

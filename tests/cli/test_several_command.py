@@ -194,7 +194,7 @@ def test_a_training_begins_at_a_stored_model(dsn: str) -> None:
 def test_folds_measure_and_select(dsn: str) -> None:
     code, out, err = train(dsn, "--folds", 3, "--name", "late", "--probability", "sigmoid")
     assert code == 0, err
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("validation")] == [
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("unseen")] == [
         *("loss", "auc", "accuracy", "balanced", "f1"),
     ]
     assert "probability" in answer("predict", "--dsn", dsn, "late", "--probability").splitlines()[0]

@@ -1,10 +1,12 @@
 """A model measured on other rows than those of its query, and which rows are named first."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sqlsvm import RelationalSVC
 from sqlsvm.ask import other_rows
 from sqlsvm.ask.measure import measure_held_out
 from sqlsvm.ask.rows import on_all
@@ -13,6 +15,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.run.train import train
+from sqlsvm.show.training import draw_certificate
 from tests.db.test_time import QUERY, orders
 from tests.ground.trained import training
 from tests.typed import asked, typed
@@ -70,3 +73,17 @@ def test_tables_and_files(duckdb: Engine, tmp_path: Path) -> None:
     check(measured(duckdb, other_rows.of_input(duckdb, model, str(tmp_path / "later.csv"))), model, rows)
     with pytest.raises(OptionError, match="the rows have no column y, which model m needs"):
         other_rows.of_input(duckdb, model, "SELECT x, m FROM later")
+
+
+@pytest.mark.parametrize("in_memory", [0, None])
+def test_the_rows_held_out_are_measured_by_the_training(engine: Engine, in_memory: int | None) -> None:
+    orders(engine)
+    svc = RelationalSVC(1e-2, holdout=0.2, time="n", in_memory="auto" if in_memory is None else in_memory)
+    model = svc.fit(engine, QUERY, "y").model_
+    rows = asked(engine, f"{QUERY} WHERE n >= 80")
+    right = rows["y"].astype(bool) == (svc.decision_function({name: rows[name] for name in ("x", "m")}) > 0)
+    assert model.validation["accuracy"].mean == pytest.approx(right.mean())
+    assert 0 < model.validation["accuracy"].standard_error < 0.1
+    lines = draw_certificate(model, "not kept", io.StringIO()).splitlines()
+    assert lines[1].startswith("unseen")
+    assert any("on the rows held out" in line for line in lines)
