@@ -248,3 +248,8 @@ def test_wheel_carries_the_sql(tmp_path: Path) -> None:
     templates = [path.relative_to(ROOT).as_posix() for path in (ROOT / "sql_templates").rglob("*") if path.is_file()]
     assert templates
     assert {f"sqlsvm/{name}" for name in templates} | {"sqlsvm/errors.py", "sqlsvm/report/report.css"} <= carried
+
+
+def test_the_citation_has_the_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
