@@ -42,9 +42,19 @@ LEFT JOIN unnest($1::text[]) WITH ORDINALITY AS path (name, place) ON path.name 
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY name"""
 
+# Also the functions of an aggregate, which PostgreSQL says is immutable, and that of an operator.
 _VOLATILE_FUNCTIONS = """\
+WITH named AS (
+  SELECT p.proname AS name, p.pronamespace AS space, p.oid AS runs FROM pg_catalog.pg_proc AS p
+  UNION ALL SELECT p.proname, p.pronamespace, part.oid
+  FROM pg_catalog.pg_aggregate AS a JOIN pg_catalog.pg_proc AS p ON p.oid = a.aggfnoid
+  CROSS JOIN LATERAL (VALUES (a.aggtransfn::oid), (a.aggfinalfn::oid), (a.aggmtransfn::oid), (a.aggminvtransfn::oid),
+    (a.aggmfinalfn::oid), (a.aggcombinefn::oid)) AS part (oid)
+  UNION ALL SELECT o.oprname, o.oprnamespace, o.oprcode::oid FROM pg_catalog.pg_operator AS o
+)
 SELECT DISTINCT p.proname FROM unnest($1::text[], $2::text[]) AS called (schema, name)
-JOIN pg_catalog.pg_proc AS p ON p.proname = called.name JOIN pg_catalog.pg_namespace AS s ON s.oid = p.pronamespace
+JOIN named ON named.name = called.name JOIN pg_catalog.pg_proc AS p ON p.oid = named.runs
+JOIN pg_catalog.pg_namespace AS s ON s.oid = named.space
 WHERE p.provolatile = 'v' AND (s.nspname = CASE WHEN called.schema = '' THEN 'pg_catalog' ELSE called.schema END
   OR called.schema = 'pg_temp' AND s.oid = pg_my_temp_schema())
 ORDER BY p.proname"""

@@ -4,6 +4,7 @@ The whole query must only read, and read the same rows every time: nothing in it
 volatile function. What it may look like otherwise is said in query/forms.py.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from sqlsvm.query.ir import Fold
 from sqlsvm.query.known_functions import is_volatile
 
 _WRITES = (exp.DML, exp.DDL, exp.Merge, exp.Command, exp.Drop, exp.Copy, exp.TruncateTable, exp.Alter)
+_OPERATORS = re.compile(r'OPERATOR\((?:"([^"]+)"|(\w+))\.([-+*/<>=~!@#%^&|`?]+)\)')
 _PARAMETERS = (exp.Placeholder, exp.Parameter, exp.SessionParameter)
 
 
@@ -45,7 +47,9 @@ def functions(select: exp.Query, dialect: str, fold: Fold) -> tuple[Called, ...]
 
 
 def functions_in(text: str, dialect: str, fold: Fold) -> tuple[Called, ...]:
-    return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(text, dialect)}))
+    """With the operators of a schema, each of which stands for a function: OPERATOR("public".=)"""
+    operators = {(quoted or fold(plain, False), symbol) for quoted, plain, symbol in _OPERATORS.findall(text)}
+    return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(text, dialect)} | operators))
 
 
 _RESERVED = {

@@ -203,7 +203,7 @@ def _query(tree: exp.Expr, dialect: str) -> exp.Query:
     while isinstance(tree, exp.Subquery) and not any(value for key, value in tree.args.items() if key != "this"):
         tree = tree.this
     if isinstance(tree, exp.Values):
-        tree = exp.select("*").from_(tree)
+        tree = exp.select("*").from_(exp.alias_(tree, "values", table=True, quoted=True))
     if not isinstance(tree, exp.Query):
         raise QueryError(f"not a plain SELECT: {Fragment(tree, dialect)}", hint=ONE_SELECT)
     return tree

@@ -13,7 +13,7 @@ from tests.db.test_no_temp import bare
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as trained_by_psql
 from tests.ground.trained import training
-from tests.typed import run
+from tests.typed import run, typed
 
 GROUPED = "SELECT y, c, COUNT(*) AS n, AVG(x) AS m FROM f GROUP BY y, c"
 LIMITED = "SELECT y, x FROM f LIMIT 20"
@@ -86,3 +86,36 @@ def test_names_mean_what_they_mean_to_the_user(postgres: Engine) -> None:
     text = "SELECT y, c, SUM(half(x)) AS n FROM f WHERE x > (SELECT AVG(half(x)) FROM f) GROUP BY y, c"
     with open_problem(postgres, text, ProblemOptions("y")) as problem:
         assert problem.moments.n > 0
+
+
+WRITES = "RETURNS INT VOLATILE LANGUAGE SQL AS 'SELECT 1'"
+HIDDEN = (
+    f"CREATE FUNCTION own.step(INT, INT) {WRITES}",
+    "CREATE AGGREGATE own.all_of(INT) (SFUNC = own.step, STYPE = INT)",
+    "CREATE OPERATOR own.~~> (LEFTARG = INT, RIGHTARG = INT, FUNCTION = own.step)",
+    "CREATE VIEW own.v AS SELECT x, c OPERATOR(own.~~>) 1 AS z FROM f",
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT y, own.all_of(x) AS n FROM f GROUP BY y, c",
+        "SELECT y, all_of(x) AS n FROM f GROUP BY y, c",
+        "SELECT y, x, (SELECT MAX(z) FROM own.v) AS z FROM f",
+        "SELECT y, x, (SELECT MAX(c OPERATOR(own.~~>) 1) FROM f) AS z FROM f",
+    ],
+)
+def test_volatile_functions_of_aggregates_and_operators(postgres: Engine, text: str) -> None:
+    made(postgres)
+    for statement in ("CREATE SCHEMA own", *HIDDEN):
+        typed(postgres, statement)
+    postgres.look_in(["public", "own"])  # type: ignore[attr-defined]
+    with pytest.raises(QueryError, match="function step is volatile"):
+        read_query(postgres, text)
+
+
+def test_rows_without_a_table(engine: Engine) -> None:
+    columns = ("column1", "column2") if engine.dialect == "postgres" else ("col0", "col1")
+    query = read_query(engine, "VALUES (TRUE, 1.5), (FALSE, 2.5)", label=columns[0])
+    assert [feature.name for feature in query.features] == [columns[1]]
