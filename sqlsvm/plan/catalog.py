@@ -104,7 +104,9 @@ class Catalog:
         return self.engine.abilities.subscripts and self.whole(variable)
 
     def whole(self, variable: Variable) -> bool:
-        """Is a variable a whole number at all its holders?"""
+        """Is a variable a whole number of the tables at all its holders?"""
+        if variable.is_found:
+            return False
         known = [column for term in variable.terms if (column := self.of(term.relation).column(term))]
         columns = known if len(known) == len(variable.terms) else self.held(variable)
         return self.engine.abilities.integers.issuperset(column.type for column in columns)

@@ -166,8 +166,7 @@ class Plan:
         root = self.label_node
         if self.centre is not None or root != self.bags[0].core:
             return {}
-        folded = {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
-        return {child: edge for child, edge in folded.items() if not self.tree.variables[edge.on[0]].is_found}
+        return {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
 
     @property
     def bare(self) -> "Plan":

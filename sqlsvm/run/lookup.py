@@ -30,7 +30,7 @@ def can_look_up(plan: Plan, catalog: Catalog) -> bool:
 
 def _is_whole(plan: Plan, catalog: Catalog, edge: Edge) -> bool:
     variables = [plan.tree.variables[v] for v in edge.on]
-    return len(variables) == 1 and not variables[0].is_found and catalog.whole(variables[0])
+    return len(variables) == 1 and catalog.whole(variables[0])
 
 
 def pays(plan: Plan, catalog: Catalog, join_rows: float) -> bool:

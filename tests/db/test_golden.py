@@ -50,6 +50,7 @@ SHAPES = {
     "label_in_a_dimension": Shape(1, 3, 1),
     "left_join": Shape(1, 3, 1),
     "left_join_chain": Shape(1, 5, 2),
+    "left_join_to_many": Shape(1, 3, 1),
     "many_to_many_below_a_fold": Shape(2, 11, 8),
     "merged_copies": Shape(2, 9, 7, Wish(merged=True)),
     "nulls_are_the_mean": Shape(1, 1, 0),

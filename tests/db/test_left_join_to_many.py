@@ -147,6 +147,21 @@ def test_folds(shared_engine: Engine, join: Join) -> None:
         assert counted == pytest.approx(in_memory, rel=1e-9)
 
 
+FOUND = "COALESCE(v.minutes > 0.7, FALSE) AS y, c.age, v.v IS NULL AS absent, c.y AS z {} WHERE TRUE"
+SAYS = "v.minutes > 0.7 AS y, c.age, c.y AS z {} WHERE v.minutes IS NOT NULL"
+
+
+@pytest.mark.parametrize("join", [JOIN, FOLDED])
+@pytest.mark.parametrize("outputs", [FOUND, SAYS])
+def test_a_label_of_what_is_found(shared_engine: Engine, join: Join, outputs: str) -> None:
+    text = f"SELECT {outputs.format('FROM clients c LEFT JOIN visits v ON v.k = c.k')}"
+    with join.created(shared_engine):
+        asked = training(lam=1e-2, nulls="mean", in_memory=0)
+        model = train(shared_engine, "m", text, asked)
+        assert_proven(shared_engine, model, truth(shared_engine, text, wish_of(asked)))
+        train(shared_engine, "m", text, training(lam=1e-2, nulls="mean", holdout=0.3))
+
+
 def test_elsewhere(installed: Engine, installed_dsn: str) -> None:
     """Offloaded, without tables, and in psql: the same proof."""
     with FOLDED.created(installed):
