@@ -36,6 +36,7 @@ ROWS = 344
 """Of the join of QUERY."""
 KEYS = (
     *("engine", "query", "dialect", "label", "positive", "solver", "counting", "nulls", "bags", "join_rows"),
+    "chosen",
     *("label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap", "converged"),
     *("intercept", "weights", "history", "options", "trained_on", "version", "model", "lambda", "features"),
     *("format", "scaled_intercept", "scaling", "label_centre", "constraints", "notes", "phases", "total_seconds"),
@@ -182,7 +183,7 @@ def test_a_database_that_does_not_last(tmp_path: Path) -> None:
         ([], WITH.format("broken"), "y", "feature f is NaN or infinite in some rows"),
         ([], WITH.format("hole"), "y", "feature f is NULL in "),
         ([], WITH.format("x"), "side", "--positive"),
-        (["--lambda", "0"], QUERY, "y", "lambda must be a number above 0, not 0.0\nHINT: try --lambda 0.0001"),
+        (["--lambda", "0"], QUERY, "y", "lambda must be a number above 0, or auto, not 0.0\nHINT: try --lambda 0.0001"),
         (["--name", ""], QUERY, "y", "a model cannot be named ''"),
         (["--model-file", "no/such/folder/m.json"], QUERY, "y", "cannot write the model file"),
     ],

@@ -73,16 +73,20 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"label": "word"},
         "the label word has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive yes",
     ),
-    "lambda zero": ("SELECT 1", {"lam": 0.0}, "lambda must be a number above 0, not 0.0\nHINT: try --lambda 0.0001"),
+    "lambda zero": (
+        "SELECT 1",
+        {"lam": 0.0},
+        "lambda must be a number above 0, or auto, not 0.0\nHINT: try --lambda 0.0001",
+    ),
     "lambda negative": (
         "SELECT 1",
         {"lam": -1.0},
-        "lambda must be a number above 0, not -1.0\nHINT: try --lambda 0.0001",
+        "lambda must be a number above 0, or auto, not -1.0\nHINT: try --lambda 0.0001",
     ),
     "lambda nan": (
         "SELECT 1",
         {"lam": float("nan")},
-        "lambda must be a number above 0, not nan\nHINT: try --lambda 0.0001",
+        "lambda must be a number above 0, or auto, not nan\nHINT: try --lambda 0.0001",
     ),
 }
 
