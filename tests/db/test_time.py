@@ -125,6 +125,19 @@ def test_rows_without_a_time_are_on_no_side(engine: Engine) -> None:
         train(engine, "m", QUERY, training(holdout=0.2, time="day"))
 
 
+def test_infinite_times_are_the_latest(engine: Engine) -> None:
+    """No round begins at infinity."""
+    orders(engine)
+    typed(engine, "UPDATE o SET tm = TIMESTAMP 'infinity' WHERE n >= 50")
+    measured: list[float] = []
+
+    def on_fold(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+        measured.append(problem.moments.n if problem.part is None else len(problem.part["times"]))
+
+    train(engine, "m", QUERY, training(folds=4, time="tm", lam=1e-2), on_fold=on_fold)
+    assert len(measured) == 2
+
+
 REFUSED: dict[str, tuple[dict[str, Any], type[SqlsvmError], str]] = {
     "no such column": (
         {"time": "dat", "holdout": 0.2},

@@ -236,8 +236,8 @@ class Forward:
 
     @classmethod
     def after(cls, first: float, starts: Iterable[float], gap: float = 0.0) -> "Forward":
-        """Of these starts, those that leave something to train on after `first`."""
-        return cls(tuple(sorted({float(start) for start in starts if start - gap > first})), gap)
+        """Of these starts, those that leave something to train on after `first`. None begins at infinity."""
+        return cls(tuple(sorted({float(start) for start in starts if start - gap > first and start < inf})), gap)
 
     @cached_property
     def ends(self) -> tuple[float, ...]:
