@@ -175,6 +175,7 @@ class Each:
     ) -> list[Solution]:
         starts = starts or [None] * len(self._each)
         known, on_pass, on_states = going.get("states"), going.get("on_pass"), going.get("on_states")
+        own = going.get("own", False)
         states: list[State | None] = [*known] if known else [None] * len(self._each)
         if len(self._each) == 1:
 
@@ -182,12 +183,12 @@ class Each:
                 if on_states:
                     on_states([state])
 
-            own: Going = {"on_pass": on_pass, "state": states[0], "on_state": on_state}
-            return [self._each[0].solve(training, penalties[0], starts[0], **own)]
+            alone: Going = {"on_pass": on_pass, "state": states[0], "on_state": on_state, "own": own}
+            return [self._each[0].solve(training, penalties[0], starts[0], **alone)]
         from sqlsvm.run.together import passes_of
 
         asked = zip(self._each, penalties, starts, states, strict=True)
-        runs = [solving.run(training, penalty, start, state=state) for solving, penalty, start, state in asked]
+        runs = [solving.run(training, penalty, start, state=state, own=own) for solving, penalty, start, state in asked]
         going_on = [proposals(training, run) for run in runs]
         follow_together(runs, going_on, passes_of([run.oracle for run in runs]), on_pass, on_states)
         return [s.keep(training, run.solution()) for s, run in zip(self._each, runs, strict=True)]

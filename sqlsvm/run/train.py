@@ -458,7 +458,7 @@ def in_folds(
                 loss = training.problem.named_loss
                 penalties = [training.penalising.of(each) for each in here.of(loss)]
                 begins = None if begun.get(loss) or rest.drawn else found[name]
-                solutions = here.solve(training, penalties, begins)
+                solutions = here.solve(training, penalties, begins, own=True)
                 unproven[name] += not all(solution.converged for solution in solutions)
                 weights[name] = [problem.scaling.to_raw(solution.beta) for solution in solutions]
         with rows.within(fold) as part:

@@ -26,7 +26,9 @@ class Log(ABC):
         on_pass: OnPass | None = None,
         state: State | None = None,
         on_state: OnState | None = None,
+        own: bool = False,
     ) -> None:
+        self._own = own
         self.penalty, self.effort, self._on_pass, self._on_state = penalty, effort, on_pass, on_state
         self.points: list[Array] = []
         self.cuts: list[Cut] = []
@@ -59,7 +61,11 @@ class Log(ABC):
 
     @property
     def finished(self) -> bool:
-        return len(self.cuts) >= self.effort.max_passes or self.converged
+        return len(self.cuts) >= self.effort.max_passes or (self.converged and self.begun)
+
+    @property
+    def begun(self) -> bool:
+        return not self._own or self.penalty.strength in self.strengths
 
     def objective(self, index: int) -> float:
         """Of an iterate, as far as its pass has counted it: never above F."""
@@ -81,12 +87,16 @@ class Log(ABC):
         self.cuts.append(cut)
         self.strengths.append(strength)
         last = len(self.cuts) - 1
-        if self.merit(last) < self.merit(self.best):
+        if self._rank(last) < self._rank(self.best):
             self.best = last
         proof = self.certificate
         self.history.append(
             Record(last + 1, proof.objective, proof.objective_upper, proof.lower_bound, proof.gap, cut.buckets, seconds)
         )
+
+    def _rank(self, index: int) -> tuple[bool, float]:
+        """The best has the least. One that has passes of its own takes none of another penalty."""
+        return self._own and self.strengths[index] != self.penalty.strength, self.merit(index)
 
     def solution(self) -> Solution:
         beta = self.points[self.best].copy()

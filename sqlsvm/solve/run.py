@@ -96,7 +96,8 @@ class Run(Log, Generic[Asked]):
     @property
     def finished(self) -> bool:
         """No pass helps where the gap would be small enough but for rounding."""
-        return super().finished or (bool(self.cuts) and self.gap - self.parts.rounding <= self.effort.tol)
+        known = bool(self.cuts) and self.begun
+        return super().finished or (known and self.gap - self.parts.rounding <= self.effort.tol)
 
     def objective(self, index: int) -> float:
         return max(0.0, super().objective(index) - self._rounded[index])

@@ -125,6 +125,8 @@ class Going(TypedDict, total=False):
     on_pass: OnPass | None
     state: State | None
     on_state: OnState | None
+    own: bool
+    """Is the best point one of its own passes, although those for other penalties may prove enough?"""
 
 
 class GoingTogether(TypedDict, total=False):
@@ -133,6 +135,7 @@ class GoingTogether(TypedDict, total=False):
     on_pass: OnPass | None
     states: Sequence[State] | None
     on_states: OnStates | None
+    own: bool
 
 
 @dataclass(frozen=True)

@@ -293,6 +293,18 @@ def test_every_model_of_a_path_has_its_measures(duckdb: Engine) -> None:
     assert all("folds" in model.phases for model in models[:1])
 
 
+def test_a_fold_measures_each_of_a_path_by_its_own_weights(duckdb: Engine) -> None:
+    """The cuts of 0.01 prove enough for 0.0101, whose weights were those of 0.01 before."""
+    join = star(np.random.default_rng(6), 900)
+    trainings = {f"m_{lam:g}": training(lam=lam, folds=2, in_memory=0) for lam in (1e-2, 1.01e-2)}
+    with join.created(duckdb):
+        _, found = made(duckdb, join, trainings)
+    assert len(found) == 2
+    for _, weights in found:
+        first, second = weights.values()
+        assert not np.array_equal(first, second)
+
+
 def test_the_simplest_within_one_error() -> None:
     def auc(mean: float, error: float) -> dict[str, Validated]:
         return {"auc": Validated(mean, error, (mean, mean))}

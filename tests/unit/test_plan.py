@@ -6,7 +6,7 @@ import pytest
 
 from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.join_tree import Edge, JoinTree
-from sqlsvm.plan.plan import Link, Plan, bags_of, links_of
+from sqlsvm.plan.plan import Link, Plan, bags_of, links_of, side_of
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.sql import column, number
@@ -55,6 +55,13 @@ def test_a_star_of_foreign_keys_is_one_bag_without_links() -> None:
 def test_the_core_comes_first() -> None:
     """What folds may have the smaller number."""
     assert bags(tree("0<1", "1-2")) == [(1, 0), (2,)]
+
+
+def test_a_side_has_all_bags_in_a_row() -> None:
+    made = tree("0-1", "1-2", "2-3", "3-4")
+    ends = {tuple(sorted(link.bags)): link for link in links_of(made)}
+    assert side_of(made, ends[0, 1], 1) == (1, 2, 3, 4)
+    assert side_of(made, ends[2, 3], 2) == (0, 1, 2)
 
 
 def test_links_tie_bags_and_not_nodes() -> None:
