@@ -42,6 +42,10 @@ _ELSEWHERE = {
 
 def __getattr__(name: str) -> object:
     """The estimator brings numpy and sqlglot with it, which `sqlsvm --help` need not wait for."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sqlsvm")
     if name not in __all__:
         raise AttributeError(f"module 'sqlsvm' has no attribute '{name}'")
     from importlib import import_module

@@ -6,6 +6,7 @@ import logging
 import pickle
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -350,3 +351,4 @@ def test_no_rule_names_a_flag_in_python() -> None:
 def test_all_public_names_are_there() -> None:
     assert [name for name in sqlsvm.__all__ if not hasattr(sqlsvm, name) or name not in dir(sqlsvm)] == []
     assert (Path(sqlsvm.__file__).parent / "py.typed").exists()
+    assert sqlsvm.__version__ == version("sqlsvm")

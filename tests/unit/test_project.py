@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -245,9 +246,30 @@ def test_wheel_carries_the_sql(tmp_path: Path) -> None:
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     carried = set(ZipFile(wheel).namelist())
+    assert wheel.stat().st_size < 1 << 20
     templates = [path.relative_to(ROOT).as_posix() for path in (ROOT / "sql_templates").rglob("*") if path.is_file()]
     assert templates
-    assert {f"sqlsvm/{name}" for name in templates} | {"sqlsvm/errors.py", "sqlsvm/report/report.css"} <= carried
+    others = {"sqlsvm/errors.py", "sqlsvm/report/report.css", "sqlsvm/py.typed"}
+    assert {f"sqlsvm/{name}" for name in templates} | others <= carried
+
+
+def test_the_source_distribution_makes_the_same_wheel(tmp_path: Path) -> None:
+    """It has neither tests nor their data."""
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path), "--target"]
+    subprocess.run([*build, "sdist"], cwd=ROOT, check=True, capture_output=True)
+    (source,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert not {path.name for path in folder.iterdir()} & {"tests", "bench", "examples", "build"}
+    carried = []
+    for place in (ROOT, folder):
+        subprocess.run([*build, "wheel"], cwd=place, check=True, capture_output=True)
+        (wheel,) = tmp_path.glob("*.whl")
+        carried.append(
+            {item.filename: item.CRC for item in ZipFile(wheel).infolist() if "dist-info" not in item.filename}
+        )
+    assert carried[0] == carried[1]
 
 
 def test_the_citation_has_the_version() -> None:
