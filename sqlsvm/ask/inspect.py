@@ -129,8 +129,7 @@ def inspect_model(engine: Engine, model: Model) -> Inspection:
 
 def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: str) -> RelationFacts:
     survivors = work.engine.fetch(_survivors(tree, alias))["n"][0]
-    relation = catalog.query.relation(alias)
-    table = relation.table or ("(made)" if relation.once else "(sub-query)")
+    table = catalog.query.relation(alias).table or "(sub-query)"
     return RelationFacts(alias, table, catalog.of(alias).table_rows, float(survivors))
 
 

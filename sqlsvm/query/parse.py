@@ -60,7 +60,7 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
         _faithful(tokens, query, dialect)
         check_reads(query, dialect)
         refusal = _refusal(turned(query), dialect)
-        if LANGUAGES[dialect].names_files and isinstance(query, exp.Select):
+        if LANGUAGES[dialect].names_files and isinstance(query, exp.Select) and query.args.get("from_"):
             _name_files(query)
         _name_collations(query)
         sql.keep_names(sql.without_places(query))

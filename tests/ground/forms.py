@@ -42,8 +42,7 @@ def _over_two(
         return select
     mine, theirs = (numbers[int(i)] for i in rng.permutation(len(numbers))[:2])
     if form == "order":
-        kind = (exp.LT, exp.LTE, exp.GT, exp.NEQ)[int(rng.integers(4))]
-        return select.where(kind(this=mine.copy(), expression=theirs.copy()))
+        return select.where(*_ordered(rng, mine, theirs))
     alias = next(c.table for c in theirs.find_all(exp.Column))
     below = exp.LT(this=theirs.copy(), expression=mine.copy())
     inner = exp.select().from_(live.source(alias))
@@ -56,3 +55,13 @@ def _over_two(
     else:
         found = exp.In(this=mine.copy(), query=inner.select(theirs.copy()).subquery())
     return select.where(found if rng.random() < 0.5 else exp.not_(found))
+
+
+def _ordered(rng: np.random.Generator, mine: exp.Expression, theirs: exp.Expression) -> list[exp.Expression]:
+    """One condition, the two ends of an interval, or BETWEEN."""
+    kind = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ)[int(rng.integers(5))]
+    low, high = (exp.Sub(this=theirs.copy(), expression=sql.integer(n)) for n in (int(rng.integers(5)), -2))
+    one, other = kind(this=mine.copy(), expression=theirs.copy()), exp.GTE(this=mine.copy(), expression=low)
+    band = exp.Between(this=mine.copy(), low=low.copy(), high=high)
+    ways: list[list[exp.Expression]] = [[one], [one, other], [band]]
+    return ways[int(rng.integers(3))]

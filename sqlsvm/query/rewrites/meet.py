@@ -59,6 +59,12 @@ def meet(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     return met(replace(query, spanning=()), facts, {f.name: f.refusal for f in query.outputs if f.refusal})
 
 
+def meets(query: FeatureQuery, facts: Facts, aliases: Iterable[str]) -> bool:
+    """Has a row of some relation one row of each of these?"""
+    meeting, used = _Meeting(query, facts), list(aliases)
+    return any(meeting.path(r.alias, used) is not None for r in query.relations)
+
+
 def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -> FeatureQuery:
     """The query in which the outputs of these names are over one relation each."""
     first = {name: next(f for f in query.outputs if f.name == name) for name in refusals}
@@ -103,7 +109,7 @@ class _Meeting:
         """A relation of which each row has one row of all others that are used, and the steps to these."""
         used = list(dict.fromkeys(alias for e in expressions for alias in relations_in(e)))
         for alias in (*used, *(r.alias for r in self.query.relations if r.alias not in used)):
-            if (path := self._path(alias, used)) is not None:
+            if (path := self.path(alias, used)) is not None:
                 return alias, path
         raise type(refusal)(
             refusal.message,
@@ -111,7 +117,7 @@ class _Meeting:
             hint=refusal.hint,
         )
 
-    def _path(self, start: str, wanted: Sequence[str]) -> list[Step] | None:
+    def path(self, start: str, wanted: Sequence[str]) -> list[Step] | None:
         """The steps to all wanted relations, and to no others; None if there are none."""
         reached, steps, done = {start: None}, dict[str, Step](), False
         while not done and not reached.keys() >= set(wanted):

@@ -1,0 +1,287 @@
+"""A condition of order between two relations -> equalities on the nodes of a tree of slots.
+
+    FROM orders o JOIN visits v ON v.customer = o.customer AND v.day < o.day
+    FROM orders o JOIN "o nodes" USING (row) JOIN "v nodes" USING (customer, node) JOIN visits v USING (row)
+
+The points of a key, here the days of visits, are sorted. Those with no end of an interval between them are one slot.
+Level l has nodes of 2^l slots. A point is in one node of each level. An interval is the disjoint union of at most two
+nodes of each level. So a pair of rows meets in one node if it satisfies the condition, and in none if it does not
+(Tziavelis, Gatterbauer and Riedewald, Beyond Equi-joins, 2021). The rows of a relation are numbered in the order of key
+and value: rows that are equal there have equal nodes, so it does not matter which of them has which number.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import cast
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import Equality, FeatureQuery, Once, Relation, Spanning, Term
+from sqlsvm.query.names import relations_in
+from sqlsvm.query.rewrites.meet import meets
+from sqlsvm.query.variables import Variable, inner_variables
+
+LEVELS = 31
+ROW, NODE = f"{sql.WORKING}row", f"{sql.WORKING}node"
+_POINT, _LOW, _HIGH = 0, 1, 2
+_BEFORE, _AT, _AFTER = 0, 1, 2
+"""Where an end lies: just before its value, or just after it."""
+
+_MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
+_ENDS = {exp.LT: (_HIGH, _BEFORE), exp.LTE: (_HIGH, _AFTER), exp.GT: (_LOW, _AFTER), exp.GTE: (_LOW, _BEFORE)}
+"""Of point < end and so on: which end it is, and where it lies."""
+
+
+@dataclass(frozen=True)
+class End:
+    kind: int
+    place: int
+    value: exp.Expression
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """Rows of `spans` have intervals, and rows of `points` have points."""
+
+    spans: str
+    points: str
+    point: exp.Expression
+    ends: tuple[End, ...]
+    keys: tuple[Variable, ...]
+    of: tuple[Spanning, ...]
+    number: int
+    """Of all relations so far: a relation may have several bridges."""
+
+    @property
+    def row(self) -> str:
+        return f"{ROW}{self.number}"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"k{i}" for i in range(len(self.keys))]
+
+
+def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """Of each pair of relations that meet in no row."""
+    pairs = dict.fromkeys(frozenset(relations_in(each.expression)) for each in query.spanning)
+    for pair in pairs:
+        own = tuple(each for each in query.spanning if set(relations_in(each.expression)) == pair)
+        if len(pair) == 2 and (found := _bridge(query, sorted(pair), own)) and not meets(query, facts, pair):
+            query = _bridged(query, facts, found)
+    return query
+
+
+def _bridge(query: FeatureQuery, pair: Sequence[str], own: tuple[Spanning, ...]) -> Bridge | None:
+    """With the intervals at the label's relation, which tends to have fewer rows."""
+    told = query.label.relation if query.label else ""
+    for spans, points in sorted(permutations(pair), key=lambda both: both[0] != told):
+        sides = [tuple(_sides(each.expression, points)) for each in own]
+        found = [side for each in sides for side in each]
+        values, ends = {point for point, _ in found}, tuple(end for _, end in found)
+        is_plain = all(query.relation(alias).optional is None for alias in pair)
+        if all(sides) and len(values) == 1 and is_plain and _are_two(ends):
+            keys = tuple(v for v in inner_variables(query) if v.holders >= {spans, points})
+            return Bridge(spans, points, values.pop(), ends, keys, own, len(query.relations))
+    return None
+
+
+def _are_two(ends: Sequence[End]) -> bool:
+    """At most one of each kind."""
+    return 0 < len({end.kind for end in ends}) == len(ends)
+
+
+def _sides(condition: exp.Expression, points: str) -> Iterator[tuple[exp.Expression, End]]:
+    """The point and the ends of an interval. Nothing for another condition: then there are fewer than conditions."""
+    if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
+        yield from _sides(exp.GTE(this=condition.this.copy(), expression=condition.args["low"].copy()), points)
+        yield from _sides(exp.LTE(this=condition.this.copy(), expression=condition.args["high"].copy()), points)
+    elif isinstance(condition, tuple(_ENDS)):
+        kind, left, right = cast(type[exp.Binary], type(condition)), condition.this, condition.expression
+        if relations_in(left) != [points]:
+            kind, left, right = _MIRRORED[kind], right, left
+        if relations_in(left) == [points] and points not in relations_in(right):
+            yield left, End(*_ENDS[kind], right)
+
+
+# -- the query ---------------------------------------------------------------------------------------------------------
+
+
+def _bridged(query: FeatureQuery, facts: Facts, bridge: Bridge) -> FeatureQuery:
+    reason = " AND ".join(each.expression.sql(query.dialect) for each in bridge.of).replace('"', "")
+    values = {bridge.spans: [end.value for end in bridge.ends], bridge.points: [bridge.point]}
+    for alias, own in values.items():
+        query = query.with_relation(_numbered(facts, query.relation(alias), bridge, own, reason))
+    spans, points = (query.relation(alias) for alias in values)
+    nodes = _spanning_nodes(bridge, spans, points)
+    left = _relation(facts, f"{bridge.spans} nodes {bridge.number}", nodes, reason)
+    right = _relation(
+        facts, f"{bridge.points} nodes {bridge.number}", _point_nodes(bridge, spans, points, left), reason
+    )
+    on = [*bridge.names, NODE]
+    equalities = (
+        *_without(query, bridge),
+        _equal(spans.alias, left.alias, bridge.row),
+        *(_equal(left.alias, right.alias, name) for name in on),
+        _equal(right.alias, points.alias, bridge.row),
+    )
+    rest = tuple(each for each in query.spanning if each not in bridge.of)
+    made = replace(query, relations=(*query.relations, left, right), equalities=tuple(equalities), spanning=rest)
+    return _with_own_equal(made, bridge)
+
+
+def _equal(left: str, right: str, name: str) -> Equality:
+    return Equality(Term(left, sql.named(name, left)), Term(right, sql.named(name, right)))
+
+
+def _numbered(
+    facts: Facts, relation: Relation, bridge: Bridge, values: Sequence[exp.Expression], reason: str
+) -> Relation:
+    """With a number for each row."""
+    order = [*(v.at(relation.alias)[0].expression for v in bridge.keys), *values]
+    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=e.copy()) for e in order]))
+    rows = exp.select(sql.everything(relation.alias), exp.alias_(number, bridge.row, quoted=True)).from_(
+        relation.source.copy()
+    )
+    return _described(facts, replace(relation, source=sql.aliased(rows, relation.alias), once=Once(reason)))
+
+
+def _relation(facts: Facts, alias: str, rows: exp.Select, reason: str) -> Relation:
+    source = sql.aliased(rows, alias)
+    return _described(facts, Relation(alias, "", source, (), once=Once(reason)))
+
+
+def _described(facts: Facts, relation: Relation) -> Relation:
+    sql.keep_names(relation.source)
+    return replace(relation, columns=facts.engine.describe(exp.select("*").from_(relation.source.copy())))
+
+
+def _without(query: FeatureQuery, bridge: Bridge) -> Iterator[Equality]:
+    """The equalities that stay: a node is of one key, so those of the points are those of the intervals."""
+    instead = {t: v.at(bridge.spans)[0] for v in bridge.keys for t in v.at(bridge.points)}
+    for equality in query.equalities:
+        left, right = (instead.get(term, term) for term in (equality.left, equality.right))
+        if left != right:
+            yield Equality(left, right)
+
+
+def _with_own_equal(query: FeatureQuery, bridge: Bridge) -> FeatureQuery:
+    """Several terms of the points for one key are equal there."""
+    for variable in bridge.keys:
+        first, *others = variable.at(bridge.points)
+        if others:
+            equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
+            query = query.where(bridge.points, *equal)
+    return query
+
+
+# -- the statements ----------------------------------------------------------------------------------------------------
+
+
+def _spanning_nodes(bridge: Bridge, spans: Relation, points: Relation) -> exp.Select:
+    """Of each interval, from the first slot that it has to the first one after it."""
+    slot, keys = sql.column("slot"), [sql.column(name) for name in (bridge.row, *bridge.names)]
+
+    def of(kind: int, otherwise: exp.Expression) -> exp.Expression:
+        is_there = any(end.kind == kind for end in bridge.ends)
+        return exp.Min(this=sql.case(_is(kind), slot.copy())) if is_there else otherwise
+
+    low, high = of(_LOW, sql.number(0)), of(_HIGH, exp.Min(this=sql.column("most")))
+    ends = sql.select([*((k, k.name) for k in keys), (low, "low"), (high, "high")], _slots(bridge, spans, points))
+    ends = sql.group(ends.where(exp.NEQ(this=sql.column("which"), expression=sql.integer(_POINT))), keys)
+    first, last = exp.Ceil(this=_share("low")), exp.Floor(this=_share("high"))
+    outputs = [*((k.copy(), k.name) for k in keys), (first, "a"), (last, "b"), (sql.column("level"), "level")]
+    levels = sql.select(outputs, sql.derived(ends, "ends")).join(_levels(), join_type="cross")
+    parts = [
+        _part(levels, keys, sql.column("a"), "a"),
+        _part(levels, keys, sql.minus(sql.column("b"), sql.number(1)), "b"),
+    ]
+    return exp.select("*").from_(sql.derived(sql.union_all(*parts), "nodes"))
+
+
+def _part(levels: exp.Select, keys: Sequence[exp.Column], node: exp.Expression, end: str) -> exp.Select:
+    """The nodes at one end of an interval: an odd one is not within a node of the next level that is within it."""
+    c = sql.column(end)
+    half = exp.Floor(this=exp.Div(this=c.copy(), expression=sql.number(2)))
+    is_odd = exp.GT(this=c.copy(), expression=sql.product(sql.number(2), half))
+    rows = sql.select([*((k.copy(), k.name) for k in keys), (_code(node), NODE)], sql.derived(levels.copy(), "l"))
+    return rows.where(exp.LT(this=sql.column("a"), expression=sql.column("b")), is_odd)
+
+
+def _point_nodes(bridge: Bridge, spans: Relation, points: Relation, met: Relation) -> exp.Select:
+    """Those of each point that an interval has."""
+    keys = [sql.column(name) for name in (bridge.row, *bridge.names)]
+    slot = sql.minus(sql.column("slot"), sql.number(1))
+    found = sql.select([*((k, k.name) for k in keys), (slot, "slot"), (sql.column("most"), "most")])
+    found = found.from_(_slots(bridge, spans, points)).where(_is(_POINT))
+    node = exp.Floor(this=_share("slot"))
+    rows = sql.select([*((k.copy(), k.name) for k in keys), (_code(node), NODE)], sql.derived(found, "p"))
+    rows = rows.join(_levels(), join_type="cross").where(
+        exp.LTE(this=sql.column("size"), expression=sql.column("most"))
+    )
+    on = [sql.equal(sql.column(n, "a"), sql.column(n, "b")) for n in (*bridge.names, NODE)]
+    inside = exp.select("*").from_(sql.derived(_plain_names(met, bridge), "b")).where(*on)
+    return exp.select("*").from_(sql.derived(rows, "a")).where(exp.Exists(this=inside))
+
+
+def _plain_names(met: Relation, bridge: Bridge) -> exp.Select:
+    return sql.select([(sql.named(n, met.alias), n) for n in (*bridge.names, NODE)], met.source.copy())
+
+
+def _levels() -> exp.Values:
+    rows = [exp.Tuple(expressions=[sql.integer(n), sql.number(2**n)]) for n in range(LEVELS)]
+    names = [exp.to_identifier(name) for name in ("level", "size")]
+    return exp.Values(expressions=rows, alias=exp.TableAlias(this=exp.to_identifier("levels"), columns=names))
+
+
+def _share(name: str) -> exp.Expression:
+    return exp.Div(this=sql.column(name), expression=sql.column("size"))
+
+
+def _code(node: exp.Expression) -> exp.Expression:
+    """One number for a node and its level."""
+    code = sql.plus(sql.product(exp.paren(node.copy()), sql.number(LEVELS + 1)), sql.column("level"))
+    return exp.cast(code, exp.DType.BIGINT)
+
+
+def _is(kind: int) -> exp.Expression:
+    return sql.equal(sql.column("which"), sql.integer(kind))
+
+
+def _slots(bridge: Bridge, spans: Relation, points: Relation) -> exp.Subquery:
+    """Points and ends on one line. `slot` is the number of slots up to here, and `most` that of all of a key. A slot
+    starts at a point whose predecessor is none; among equal points the first one is that, whichever it is."""
+    line = _on_line(bridge, points, _POINT, _AT, bridge.point)
+    for end in bridge.ends:
+        line = sql.union_all(line, _on_line(bridge, spans, end.kind, end.place, end.value))
+    order = ("v", "place")
+    before = sql.window(exp.Lag(this=sql.column("which")), bridge.names, order)
+    starts = sql.every(
+        [_is(_POINT), exp.NEQ(this=sql.coalesce(before, sql.integer(_LOW)), expression=sql.integer(_POINT))]
+    )
+    own = [(sql.column(n), n) for n in (bridge.row, *bridge.names, "v", "place", "which")]
+    steps = sql.select([*own, (sql.case(starts, sql.integer(1), sql.integer(0)), "start")], sql.derived(line, "line"))
+    start = sql.total(sql.column("start"))
+    slot, most = sql.window(start, bridge.names, order), sql.window(start.copy(), bridge.names)
+    kept = [(sql.column(n), n) for n in (bridge.row, *bridge.names, "which")]
+    found = sql.select([*kept, (sql.double(slot), "slot"), (sql.double(most), "most")], sql.derived(steps, "steps"))
+    return sql.derived(found, "slots")
+
+
+def _on_line(bridge: Bridge, relation: Relation, which: int, place: int, value: exp.Expression) -> exp.Query:
+    """A NULL meets nothing."""
+    alias = relation.alias
+    keys = [(v.at(alias)[0].expression, name) for v, name in zip(bridge.keys, bridge.names, strict=True)]
+    outputs = [
+        (sql.named(bridge.row, alias), bridge.row),
+        *keys,
+        (value, "v"),
+        (sql.integer(place), "place"),
+        (sql.integer(which), "which"),
+    ]
+    whole = [value] if alias == bridge.points else [end.value for end in bridge.ends]
+    present = [sql.not_null(e) for e in (*(e for e, _ in keys), *whole)]
+    rows = sql.select([(e.copy(), n) for e, n in outputs], relation.source.copy())
+    return rows.where(*(f.copy() for f in relation.at_first), *present)
