@@ -22,6 +22,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.plan import planner
 from sqlsvm.psql.install import install
+from sqlsvm.query.rewrites import order
 from sqlsvm.run import sharing, small
 from tests import servers
 from tests.typed import typed
@@ -37,6 +38,7 @@ def pytest_configure() -> None:
     are about passes, but their joins are small: the others ask for --in-memory."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     small.MUCH = 0
+    order.FEW = 0
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -59,10 +59,12 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
 
 
 def made_once(query: FeatureQuery) -> Iterator[str]:
+    of: dict[str, list[str]] = {}
     for relation in query.relations:
         if (once := relation.once) and once.rows is not None:
-            of = "the query" if relation.alias == RESULT else relation.alias
-            yield f"the database made {once.rows:,.0f} rows of {of} for the training: {once.reason}"
+            name = "the query" if relation.alias == RESULT else relation.alias
+            of.setdefault(once.reason, []).append(f"{once.rows:,.0f} rows of {name}")
+    yield from (f"the database made {', '.join(rows)} for the training: {reason}" for reason, rows in of.items())
 
 
 def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:

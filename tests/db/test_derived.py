@@ -8,6 +8,8 @@ from sqlsvm.errors import QueryError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.query.read_query import read_query
+from sqlsvm.query.rewrites import order
+from sqlsvm.query.whole import RESULT
 from sqlsvm.run.opening import open_problem
 from tests.db.test_no_temp import bare
 from tests.ground.sql_program import compiled
@@ -119,3 +121,21 @@ def test_rows_without_a_table(engine: Engine) -> None:
     columns = ("column1", "column2") if engine.dialect == "postgres" else ("col0", "col1")
     query = read_query(engine, "VALUES (TRUE, 1.5), (FALSE, 2.5)", label=columns[0])
     assert [feature.name for feature in query.features] == [columns[1]]
+
+
+@pytest.mark.parametrize("condition", ["g.x < f.x", "g.x BETWEEN f.x - 9 AND f.x", "g.x <= f.x AND g.x > f.x - 9"])
+def test_a_condition_of_order(engine: Engine, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same optimum whether the pairs are made or not. Few pairs are."""
+    made(engine)
+    run(
+        engine,
+        "CREATE TABLE g AS SELECT r.g % 20 AS c, (r.g * 53) % 97 AS x, r.g % 7 AS z FROM GENERATE_SERIES(1, 400) AS r(g)",
+    )
+    text = f"SELECT f.y, f.x, g.z FROM f JOIN g ON g.c = f.c AND {condition}"
+    (folded,) = trained(engine, text, {"m": training(tol=1e-6)})
+    monkeypatch.setattr(order, "FEW", 30)
+    (whole,) = trained(engine, text, {"m": training(tol=1e-6)})
+    assert [len(model.trained_on.rows) for model in (folded, whole)] == [4, 1]
+    assert list(whole.trained_on.rows) == [RESULT]
+    assert folded.join_rows == whole.join_rows
+    assert folded.objective == pytest.approx(whole.objective, rel=1e-5)

@@ -65,6 +65,11 @@ def meets(query: FeatureQuery, facts: Facts, aliases: Iterable[str]) -> bool:
     return any(meeting.path(r.alias, used) is not None for r in query.relations)
 
 
+def finds(query: FeatureQuery, facts: Facts, start: str, other: str) -> bool:
+    """Has each row of a relation at most one of the other?"""
+    return _Meeting(query, facts).path(start, [other]) is not None
+
+
 def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -> FeatureQuery:
     """The query in which the outputs of these names are over one relation each."""
     first = {name: next(f for f in query.outputs if f.name == name) for name in refusals}

@@ -18,12 +18,14 @@ from typing import cast
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.facts import Facts
+from sqlsvm.query.facts import Facts, grouped, one
 from sqlsvm.query.ir import Equality, FeatureQuery, Once, Relation, Spanning, Term
 from sqlsvm.query.names import relations_in
-from sqlsvm.query.rewrites.meet import meets
+from sqlsvm.query.rewrites.meet import finds, meets
 from sqlsvm.query.variables import Variable, inner_variables
 
+FEW = 30
+"""With fewer pairs of equal keys for each row, the database joins them sooner than a training counts them."""
 LEVELS = 31
 ROW, NODE = f"{sql.WORKING}row", f"{sql.WORKING}node"
 _POINT, _LOW, _HIGH = 0, 1, 2
@@ -69,9 +71,28 @@ def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     pairs = dict.fromkeys(frozenset(relations_in(each.expression)) for each in query.spanning)
     for pair in pairs:
         own = tuple(each for each in query.spanning if set(relations_in(each.expression)) == pair)
-        if len(pair) == 2 and (found := _bridge(query, sorted(pair), own)) and not meets(query, facts, pair):
+        found = _bridge(query, sorted(pair), own) if len(pair) == 2 else None
+        if found and not meets(query, facts, pair) and not (FEW and _are_few(query, facts, found)):
             query = _bridged(query, facts, found)
     return query
+
+
+def _are_few(query: FeatureQuery, facts: Facts, bridge: Bridge) -> bool:
+    """Has the whole join few rows? It has as many as the pair, if all other relations are found along unique keys."""
+    pair = bridge.spans, bridge.points
+    if not all(any(finds(query, facts, alias, r.alias) for alias in pair) for r in query.relations):
+        return False
+    left, right = (facts.of(query.relation(alias)) for alias in pair)
+    if not bridge.keys:
+        return left.rows * right.rows < FEW * (left.rows + right.rows)
+    sides = [
+        grouped(f.own_rows(tuple(v.at(f.relation.alias)[0] for v in bridge.keys)), bridge.names) for f in (left, right)
+    ]
+    pairs = sql.sum_or_zero(sql.product(*(sql.column("c", side) for side in "lr")))
+    met = sql.select([(pairs, "n")], sql.derived(sides[0], "l"))
+    on = [sql.equal(sql.column(name, "l"), sql.column(name, "r")) for name in bridge.names]
+    found = one(facts.engine, sql.join(met, sql.derived(sides[1], "r"), on))["n"]
+    return found < FEW * (left.rows + right.rows)
 
 
 def _bridge(query: FeatureQuery, pair: Sequence[str], own: tuple[Spanning, ...]) -> Bridge | None:
