@@ -129,7 +129,7 @@ def test_a_condition_of_order(engine: Engine, condition: str, monkeypatch: pytes
     made(engine)
     run(
         engine,
-        "CREATE TABLE g AS SELECT r.g % 20 AS c, (r.g * 53) % 97 AS x, r.g % 7 AS z FROM GENERATE_SERIES(1, 400) AS r(g)",
+        "CREATE TABLE g AS SELECT n % 20 AS c, (n * 53) % 97 AS x, n % 7 AS z FROM GENERATE_SERIES(1, 400) AS r(n)",
     )
     text = f"SELECT f.y, f.x, g.z FROM f JOIN g ON g.c = f.c AND {condition}"
     (folded,) = trained(engine, text, {"m": training(tol=1e-6)})
