@@ -133,7 +133,7 @@ def test_a_condition_of_order(engine: Engine, condition: str, monkeypatch: pytes
     )
     text = f"SELECT f.y, f.x, g.z FROM f JOIN g ON g.c = f.c AND {condition}"
     (folded,) = trained(engine, text, {"m": training(tol=1e-6)})
-    monkeypatch.setattr(order, "FEW", 30)
+    monkeypatch.setattr(order, "FEW", 100)
     (whole,) = trained(engine, text, {"m": training(tol=1e-6)})
     assert [len(model.trained_on.rows) for model in (folded, whole)] == [4, 1]
     assert list(whole.trained_on.rows) == [RESULT]

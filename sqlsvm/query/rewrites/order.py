@@ -24,7 +24,7 @@ from sqlsvm.query.names import relations_in
 from sqlsvm.query.rewrites.meet import finds, meets
 from sqlsvm.query.variables import Variable, inner_variables
 
-FEW = 30
+FEW = 100
 """With fewer pairs of equal keys for each row, the database joins them sooner than a training counts them."""
 LEVELS = 31
 ROW, NODE = f"{sql.WORKING}row", f"{sql.WORKING}node"
