@@ -242,6 +242,8 @@ def test_functions_of_the_user(postgres: Engine, postgres_dsn: str, volatility: 
     [
         ("SELECT x, random() AS r FROM t", "random() is volatile"),
         ("SELECT x, 1 AS r FROM t LIMIT 1", "LIMIT 1 without ORDER BY may keep other rows"),
+        ("SELECT x, row_number() OVER () AS r FROM t", "rows may have another place each time they are read"),
+        ("SELECT x, row_number() OVER (ORDER BY x) AS r FROM t", None),
         ("SELECT x, 1 AS r FROM t TABLESAMPLE BERNOULLI (50)", "TABLESAMPLE and USING SAMPLE read other rows"),
         ("SELECT x, 1 AS r FROM (SELECT x FROM t ORDER BY x LIMIT 1) AS s", None),
         ("SELECT x, count(*) OVER (ORDER BY x) AS r FROM t", None),

@@ -47,6 +47,8 @@ def test_without_working_tables(postgres: Engine, offload: bool) -> None:
         (other,) = trained(postgres, GROUPED, {"m": training(offload=offload)})
         with pytest.raises(QueryError, match="LIMIT 20 without ORDER BY may keep other rows"):
             trained(postgres, LIMITED, {"m": training(offload=offload)})
+        with pytest.raises(QueryError, match="may have another place each time they are read"):
+            trained(postgres, "SELECT y, ROW_NUMBER() OVER () AS x FROM f", {"m": training(offload=offload)})
     assert other.objective == pytest.approx(model.objective, rel=1e-9)
     assert other.notes[0] == model.notes[0]
 
