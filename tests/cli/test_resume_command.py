@@ -235,7 +235,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("more", [(), ("--offload",), ("--holdout", "0.2")], ids=str)
+@pytest.mark.parametrize("more", [(), ("--offload",), ("--holdout", "0.2", "--split-by", "j")], ids=str)
 def test_other_rows_are_trained_on(postgres_dsn: str, more: tuple[str, ...]) -> None:
     """A training that had converged is no answer for rows that have changed."""
     with connect(postgres_dsn) as engine:

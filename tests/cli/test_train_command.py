@@ -203,7 +203,7 @@ def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: s
         ["--lambda", "nan"],
         ["--sample", "0"],
         ["--class-weight", "1:-1"],
-        ["--holdout", "1"],
+        ["--folds", "x"],
     ],
 )
 def test_wrong_usage_of_train(more: list[str]) -> None:
