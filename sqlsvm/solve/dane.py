@@ -26,7 +26,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from math import inf
 from typing import Unpack
 
@@ -75,8 +74,8 @@ SOME_ROWS, LIKELY = 500, 0.7
 NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, a tilted sample is of little use."""
-MISLED = 2
-"""Of so many passes that stall, the sample is the cause. `python -m tests.race` has measured it."""
+MISLED = 3
+"""If so many passes leave more than a stalled one may, the sample is the cause. `python -m tests.race` has measured it."""
 CLOSE = 0.03
 """If passes for other penalties leave at most this gap, their cuts know the next point better than the sample does."""
 MOST = 0.5
@@ -396,7 +395,7 @@ class Search:
         if self.tilts:
             stuck = len(gaps) > PATIENCE and gaps[-1] > STUCK * gaps[-1 - PATIENCE]
             return stuck or run.stalls % 3 == 2
-        return sum(stalled(*pair) for pair in pairwise(gaps)) >= MISLED
+        return any(stalled(before, gap) for before, gap in zip(gaps, gaps[MISLED:], strict=False))
 
     @property
     def _tol(self) -> float:
