@@ -44,7 +44,7 @@ def prepare(engine: Engine, task: Task, shuffled: bool) -> Matrix:
     if shuffled:
         rows = rows.order_by(exp.Rand())
     engine.execute(exp.Create(this=exp.to_table(ROWS), kind="TABLE", expression=rows))
-    engine.execute(sql.analyse(ROWS))
+    engine.execute(exp.Analyze(tables=[exp.to_table(ROWS)]))
     return found
 
 
@@ -60,7 +60,7 @@ def clean(engine: Engine) -> Iterator[None]:
 
 def _drop(engine: Engine, *tables: str) -> None:
     for name in tables:
-        engine.execute(sql.drop(name))
+        engine.execute(exp.Drop(tables=[exp.to_table(name)], kind="TABLE", exists=True))
 
 
 def _measured(engine: Engine, query: exp.Query, numbers: Sequence[Column], texts: Sequence[Column]) -> Matrix:

@@ -206,7 +206,7 @@ def test_postgres_sees_one_snapshot(postgres: Engine, postgres_dsn: str) -> None
     assert seen
     assert (found.join_rows, found.relations[0].rows) == (4, 4)
     assert [r.rows_surviving for r in found.relations] == [2, 1, 2]
-    assert inspect(postgres, QUERY, label="y").join_rows == 22
+    assert inspect(postgres, QUERY, label="y").join_rows == 16
 
 
 def test_duckdb_sees_one_snapshot(tmp_path: Path) -> None:
