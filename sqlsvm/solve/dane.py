@@ -38,7 +38,7 @@ from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import TINY, LocalProblem
 from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.run import Proposal, Run, stalled
+from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 
 steps = logging.getLogger(__name__)
@@ -73,9 +73,7 @@ SOME_ROWS, LIKELY = 500, 0.7
 """So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
-"""If this many passes leave more than this share of the gap, a tilted sample is of little use."""
-MISLED = 3
-"""If so many passes leave more than a stalled one may, the sample is the cause. `python -m tests.race` has measured it."""
+"""If this many passes leave more than this share of the gap, the sample is of little use."""
 CLOSE = 0.03
 """If passes for other penalties leave at most this gap, their cuts know the next point better than the sample does."""
 MOST = 0.5
@@ -214,13 +212,12 @@ class Search:
         return Metric(self.local.curvature(self.first[0], self.curved))
 
     def propose(self) -> tuple[Array, float]:
-        """If the sample misleads, level steps are made, which converge without one, with the cuts that there are."""
+        """If the gap hardly shrinks, level steps are made, which converge without a sample."""
         run = self.run
         if run.penalty.strength not in run.strengths:
             return self._beginning()
-        if self._misled:
-            point = level_point(run)
-            return point, 0.0 if self.tilts else self._fitting_width(point)
+        if (self.tilts and run.stalls % 3 == 2) or self._stuck:
+            return level_point(run), 0.0
         if self.tilts:
             return self._tilted_optimum(self._latest_soft)
         return self._step()
@@ -389,13 +386,9 @@ class Search:
         return BLUR_SHARE * (SHARPER if self.follows else 1.0) * self._tol * abs(value)
 
     @property
-    def _misled(self) -> bool:
-        """A good sample leaves little of the gap in each pass. A tilted one stalls now and then."""
-        run, gaps = self.run, self.run.gaps
-        if self.tilts:
-            stuck = len(gaps) > PATIENCE and gaps[-1] > STUCK * gaps[-1 - PATIENCE]
-            return stuck or run.stalls % 3 == 2
-        return any(stalled(before, gap) for before, gap in zip(gaps, gaps[MISLED:], strict=False))
+    def _stuck(self) -> bool:
+        gaps = self.run.gaps
+        return len(gaps) > PATIENCE and gaps[-1] > STUCK * gaps[-1 - PATIENCE]
 
     @property
     def _tol(self) -> float:

@@ -116,7 +116,7 @@ class Run(Log, Generic[Asked]):
     def stalls(self) -> int:
         """How many of the latest passes in a row failed to shrink the gap."""
         gaps, count = self.gaps, 0
-        while count < len(gaps) - 1 and stalled(gaps[-2 - count], gaps[-1 - count]):
+        while count < len(gaps) - 1 and gaps[-1 - count] > STALL * gaps[-2 - count]:
             count += 1
         return count
 
@@ -156,10 +156,6 @@ class Run(Log, Generic[Asked]):
                 detail="so they were not of the same rows, and prove nothing together",
                 hint="keep what changes while it is read, such as a file or a foreign table, in a table first",
             )
-
-
-def stalled(before: float, gap: float) -> bool:
-    return gap > STALL * before
 
 
 Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]

@@ -246,7 +246,8 @@ def test_evaluation_counts_what_prediction_says(trained: Trained) -> None:
     assert measured["true_negative"] == pairs.count(("false", "false")) > 0
     assert (measured["model"], measured["version"], measured["exact"]) == ("model", 1, True)
     drawn = answer("evaluate", "--dsn", trained.dsn)
-    assert drawn.splitlines()[0].split() == ["y", "rows", "predicted", "False", "predicted", "True"]
+    assert drawn.splitlines()[0] == "the rows that it was trained on"
+    assert drawn.splitlines()[2].split() == ["y", "rows", "predicted", "False", "predicted", "True"]
     assert f"accuracy            {measured['accuracy']:.4f}" in drawn
 
 

@@ -47,7 +47,8 @@ def test_wherever_it_is_shown(dsn: str, tmp_path: Path) -> None:
     first = ("--dsn", dsn, "--version", 1)
     shown = f"join          {total}: {parts[0]} -1 (53 %), {parts[1]} +1 (47 %)\n"
     assert shown in answer("show", *first)
-    titles, *classes = answer("evaluate", *first).splitlines()[:3]
+    of, _, titles, *classes = answer("evaluate", *first).splitlines()[:5]
+    assert of == "the rows that it was trained on"
     assert titles.split()[:2] == ["y", "weight"]
     assert [line.split()[1] for line in classes] == list(parts)
     page = tmp_path / "report.html"

@@ -237,7 +237,10 @@ def test_rows_of_one_entity_stay_on_one_side(engine: Engine, offload: bool) -> N
         train(engine, "m", text, training(holdout=0.3, split_by="whom"))
 
 
-MUST = "holdout must be a number between 0 and 1, auto, or auto:ERROR with an error between 0 and 1; with a time also a date"
+MUST = (
+    "holdout must be a number between 0 and 1, auto, or auto:ERROR with an error between 0 and 1; "
+    "with a time also a date"
+)
 REFUSED: dict[str, tuple[float, str]] = {
     "nothing held out": (
         1e-9,

@@ -22,7 +22,6 @@ from sqlsvm.solve.rows import SampleRows
 from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Record, Solution, State
-from tests import race
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
@@ -362,10 +361,3 @@ def test_a_path_shares_its_cuts(loss: str, noise: float, most: int) -> None:
         state = solution.state
     assert state is not None
     assert len(state) <= most
-
-
-@pytest.mark.parametrize("seed", [5, 19, 27])
-def test_a_sample_that_misleads_is_left_for_level_steps(seed: int) -> None:
-    """With steps in the curvature of 20 or 50 rows, these took 1.9 to 3.2 times the passes of the bundle."""
-    problem = race.drawn(seed)
-    assert problem.passes("dane", 40) <= race.SLACK * problem.passes("bundle", 40) + race.ENOUGH
