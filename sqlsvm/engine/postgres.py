@@ -405,6 +405,18 @@ class Postgres(PgCatalog):
                 lost = f"the connection to {self.url} was lost"
                 raise ConnectionLost(lost, detail=str(error).strip()) from error
             raise refused(error, self._connection.info) from error
+        except KeyboardInterrupt:
+            self._settle()
+            raise
+
+    def _settle(self) -> None:
+        """Ctrl-C may come between a statement and its answer. Then the next statement would be refused."""
+        pgconn = self._connection.pgconn
+        if pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+            self._connection.cancel_safe(timeout=10)
+            copying = pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT
+            while (result := pgconn.get_result()) and result.status not in copying:
+                pass
 
 
 class Borrowed(Postgres):

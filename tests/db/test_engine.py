@@ -535,6 +535,18 @@ def test_the_text_of_a_value_is_the_same_in_each_session(postgres_dsn: str) -> N
     assert [rows[name][0] for name in "fdi"] == ["0.30000000000000004", "2024-02-03", "-1 days +02:00:00"]
 
 
+def test_ctrl_c_leaves_no_statement_without_its_answer(postgres_dsn: str) -> None:
+    def interrupted(engine: Postgres) -> None:
+        with engine._driver_errors():
+            engine._connection.pgconn.send_query(b"SELECT pg_sleep(60)")
+            raise KeyboardInterrupt
+
+    with Postgres(postgres_dsn) as engine:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(engine)
+        assert engine.fetch(Text("SELECT 1 AS a"))["a"][0] == 1
+
+
 def test_an_unknown_database_is_named(postgres_server: str) -> None:
     with pytest.raises(EngineError, match="no_such_database") as caught:
         connect(f"{postgres_server} dbname=no_such_database")
