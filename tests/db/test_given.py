@@ -358,7 +358,16 @@ def test_two_threads_wait_for_each_other(server_shop: str, expected: float) -> N
         assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process in the background of a script ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("within", [False, True])
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_a_cell(server_shop: str, within: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is as it was, also with an open transaction, and the passes are kept."""
     whole = JoinOracle.pass_
