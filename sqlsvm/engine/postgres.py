@@ -298,7 +298,7 @@ class Postgres(PgCatalog):
         """Only the simple protocol, without parameters and binary results, takes several statements at once."""
         if self.on_statement:
             self.on_statement(text)
-        with self._driver_errors(), self._settled():
+        with self._driver_errors(), self._settled(), self._answered():
             self._connection.execute(text.encode()).close()
 
     def cancel(self) -> None:
@@ -313,8 +313,9 @@ class Postgres(PgCatalog):
             self.on_statement(text)
         with self._driver_errors():
             if text.startswith("BEGIN"):  # the simple protocol takes several statements at once
-                return self._connection.execute(text.encode())
-            with self._settled():
+                with self._answered():
+                    return self._connection.execute(text.encode())
+            with self._settled(), self._answered():
                 return self._connection.cursor(binary=True).execute(text.encode(), [_parameter(p) for p in parameters])
 
     @property
@@ -405,18 +406,19 @@ class Postgres(PgCatalog):
                 lost = f"the connection to {self.url} was lost"
                 raise ConnectionLost(lost, detail=str(error).strip()) from error
             raise refused(error, self._connection.info) from error
-        except KeyboardInterrupt:
-            self._settle()
-            raise
 
-    def _settle(self) -> None:
-        """Ctrl-C may come between a statement and its answer. Then the next statement would be refused."""
-        pgconn = self._connection.pgconn
-        if pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
-            self._connection.cancel_safe(timeout=10)
-            copying = pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT
-            while (result := pgconn.get_result()) and result.status not in copying:
-                pass
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        """Ctrl-C may come between a statement and its answer. Then the next statement would be refused, also
+        a ROLLBACK: so the answer is taken here."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self._connection.info.transaction_status == pq.TransactionStatus.ACTIVE:
+                self._connection.cancel_safe(timeout=10)
+                while self._connection.pgconn.get_result():
+                    pass
+            raise
 
 
 class Borrowed(Postgres):

@@ -57,7 +57,7 @@ def _made(work: Workspace, query: FeatureQuery, relation: Relation, table: str) 
         relations=tuple(map(over, query.relations)),
         relied=tuple(key._replace(relation=over(key.relation)) for key in query.relied),
     )
-    found = _counted(work.engine, query.relation(relation.alias), exp.to_table(table))
+    found = _counted(work.engine, query.relation(relation.alias), sql.table(table))
     return query.with_relation(found)
 
 

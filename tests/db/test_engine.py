@@ -535,9 +535,13 @@ def test_the_text_of_a_value_is_the_same_in_each_session(postgres_dsn: str) -> N
     assert [rows[name][0] for name in "fdi"] == ["0.30000000000000004", "2024-02-03", "-1 days +02:00:00"]
 
 
-def test_ctrl_c_leaves_no_statement_without_its_answer(postgres_dsn: str) -> None:
+@pytest.mark.parametrize("pooled", [False, True])
+def test_ctrl_c_leaves_no_statement_without_its_answer(postgres_dsn: str, pooled: bool) -> None:
+    """Behind a pooler the statement has a transaction, which ends with ROLLBACK."""
+
     def interrupted(engine: Postgres) -> None:
-        with engine._driver_errors():
+        engine._pooled = pooled
+        with engine._driver_errors(), engine._settled(), engine._answered():
             engine._connection.pgconn.send_query(b"SELECT pg_sleep(60)")
             raise KeyboardInterrupt
 
