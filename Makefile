@@ -27,13 +27,13 @@ help: ## list the targets
 demo: $(READY) ## make a small shop in a temporary PostgreSQL and train on it: 2 minutes
 	@$(BIN)/sqlsvm demo
 
-test: $(READY) ## run lint and the tests: 6 minutes
+test: $(READY) ## run lint and the tests: 10 minutes
 	@$(MAKE) --no-print-directory -j lint suite MARKED="not slow"
 
 slow: $(READY) ## run the long tests: 19 minutes
 	@$(MAKE) --no-print-directory suite MARKED=slow
 
-all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 26 minutes
+all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 30 minutes
 	@$(MAKE) --no-print-directory -j lint bench-check suite
 
 suite: $(READY)
