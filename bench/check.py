@@ -25,7 +25,8 @@ from sqlsvm.options import Counting
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import prepared
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.solution import Effort
 

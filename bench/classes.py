@@ -11,7 +11,8 @@ import numpy as np
 from bench.tasks import load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 
 CLASSES, DIMENSIONS, KEYS, TURNS, LAM = 10, 3, 5000, 3, 1e-3
 COLUMNS = 5

@@ -12,7 +12,8 @@ from sqlsvm.ask.explain import analyze
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.forecast import passes_left, usual_rate
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import Effort, Record
 
 TASKS = ("star", "snowflake", "chain", "hub", "flights", "categories", "posts")

@@ -21,7 +21,8 @@ from bench.tasks import load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 
 KEYS, SOME, LAM = 5000, 20, 1e-3

@@ -27,7 +27,8 @@ from bench.tasks import Task, load, parsed, task
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Values
-from sqlsvm.run.train import Training, train_each
+from sqlsvm.run.train import train_each
+from sqlsvm.run.training import Training
 
 LAMBDAS = tuple(np.geomspace(1e-1, 1e-5, 13).tolist())
 LAM, FOLDS, TUBE, QUANTILE = 1e-4, 5, 0.1, 0.9

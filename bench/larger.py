@@ -26,7 +26,8 @@ from sqlsvm import sql
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 
 FOLDER = Path("build/bench/larger")
 AT_ONCE = 1_000_000

@@ -16,7 +16,8 @@ from sqlsvm.ask.explain import explain
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 
 ROWS = 20
 A_TABLE = 1000

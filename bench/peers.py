@@ -26,7 +26,8 @@ from sqlglot import parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.model.model import Model
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.loss import named
 from tests.ground.convex import SIDES, optimum

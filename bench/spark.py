@@ -30,7 +30,8 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 
 URL = "spark:local[2]?spark.driver.memory={}&spark.sql.shuffle.partitions=8"
 FLAT_ROWS = 2e8

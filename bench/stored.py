@@ -24,7 +24,8 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import save_program, stored_program
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.ground.joins import JOINS, Join
 

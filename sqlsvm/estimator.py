@@ -62,7 +62,7 @@ from sqlsvm.run.components import Components
 from sqlsvm.run.outlasting import outlasting
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.solve.loss.custom import given
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.solving import Solving
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record, State

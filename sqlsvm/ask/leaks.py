@@ -26,7 +26,7 @@ from sqlsvm.query.rewrites import RULES, rewritten
 from sqlsvm.query.sources import from_items
 from sqlsvm.run.derived import reading
 from sqlsvm.run.problem import prepared
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.terminal import NOTE, amount, share
 from sqlsvm.times import DATES
 

@@ -17,7 +17,8 @@ from sqlsvm.model.raw import theta_of
 from sqlsvm.rules import Facts
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation
-from sqlsvm.run.train import NOTHING, NOTHING_ELSE, Training, train_each
+from sqlsvm.run.train import NOTHING, NOTHING_ELSE, train_each
+from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import OnPass
 

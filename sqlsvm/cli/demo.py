@@ -66,7 +66,7 @@ def _play(engine: "Engine", query: str) -> int:
     """Inspect the join, then train on it. The model is stored even in a temporary database, for the report."""
     from sqlsvm.ask.inspect import inspect
     from sqlsvm.demo import LABEL, MODEL
-    from sqlsvm.run.train import Training
+    from sqlsvm.run.training import Training
     from sqlsvm.show.inspection import draw
     from sqlsvm.store import open_store
 
@@ -79,7 +79,8 @@ def _play(engine: "Engine", query: str) -> int:
 def _offloaded(engine: "Engine", query: str) -> None:
     """The same training on copies in this process: another way to the same optimum, with a proof of its own."""
     from sqlsvm.demo import LABEL, MODEL
-    from sqlsvm.run.train import Training, train
+    from sqlsvm.run.train import train
+    from sqlsvm.run.training import Training
     from sqlsvm.show.training import draw_certificate
 
     show_answer(

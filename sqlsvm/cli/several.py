@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.resume import Continuation, Saved
-    from sqlsvm.run.train import Training
+    from sqlsvm.run.training import Training
     from sqlsvm.show.several import Trained
     from sqlsvm.solve.solution import OnPass
     from sqlsvm.store import Store

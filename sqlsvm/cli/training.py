@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.resume import Continuation, Saved
-    from sqlsvm.run.train import Training
+    from sqlsvm.run.training import Training
     from sqlsvm.solve.solution import Record
     from sqlsvm.store import Store
 
@@ -225,7 +225,7 @@ def on_pass(record: "Record") -> None:
 
 
 def training_of(**options: Any) -> "Training":
-    from sqlsvm.run.train import Training
+    from sqlsvm.run.training import Training
 
     for name, value in options.items():
         if value is None and (other := OPTIONS[name].descent) is not None:

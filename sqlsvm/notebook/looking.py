@@ -23,7 +23,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.read_query import Roles
 from sqlsvm.run.components import Components
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 
 __all__ = ["components", "count", "describe", "explain", "inspect"]
 assert cells

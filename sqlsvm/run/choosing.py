@@ -32,7 +32,7 @@ from sqlsvm.terminal import amount
 
 if TYPE_CHECKING:
     from sqlsvm.run.solving import Each
-    from sqlsvm.run.train import Training
+    from sqlsvm.run.training import Training
 
 steps = logging.getLogger(__name__)
 

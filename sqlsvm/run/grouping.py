@@ -18,12 +18,12 @@ from sqlsvm.run.modelling import model_of
 from sqlsvm.run.notes import one_class, predicts_one
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
+from sqlsvm.run.training import Training
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Going, Solution
 
 if TYPE_CHECKING:
     from sqlsvm.run.resume import Continuation
-    from sqlsvm.run.train import Training
 
 
 NAMED = 5
@@ -35,7 +35,7 @@ class Grouping:
     engine: Engine
     name: str
     text: str
-    training: "Training"
+    training: Training
     known: TrainedOn
     keeping: "Continuation | None" = None
     start: Model | None = None

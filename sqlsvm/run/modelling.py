@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,20 +20,18 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import constants, made_once, only_class, predicts_one
 from sqlsvm.run.problem import Problem
+from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Record, Solution
 from sqlsvm.times import TIMES
-
-if TYPE_CHECKING:
-    from sqlsvm.run.train import Training
 
 
 def model_of(
     engine: Engine,
     name: str,
     text: str,
-    training: "Training",
+    training: Training,
     problem: Problem,
     penalty: Penalty,
     solution: Solution,
@@ -122,7 +120,7 @@ def _weights(problem: Problem, beta: Array, nulls: str) -> Weights:
 
 def _notes(
     problem: Problem,
-    training: "Training",
+    training: Training,
     penalty: Penalty,
     solution: Solution,
     label_values: tuple[object, ...],

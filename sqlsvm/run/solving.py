@@ -11,6 +11,7 @@ from sqlsvm.run.clock import Clock
 from sqlsvm.run.drawn import Drawn, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_rows
+from sqlsvm.run.training import Training
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -21,7 +22,6 @@ from sqlsvm.solve.run import Proposal, Run, follow_together
 from sqlsvm.solve.solution import Effort, Going, GoingTogether, Solution, State
 
 if TYPE_CHECKING:
-    from sqlsvm.run.train import Training
     from sqlsvm.solve.quadratic import Quadratic
 
 
@@ -49,7 +49,7 @@ class Solving:
         self._states[loss] = state
 
     def solve(
-        self, training: "Training", penalty: Penalty, start: Array | None = None, **going: Unpack[Going]
+        self, training: Training, penalty: Penalty, start: Array | None = None, **going: Unpack[Going]
     ) -> Solution:
         """The first pass looks at `start`. Passes that are known do not count against max_passes."""
         loss, effort = training.problem.named_loss, self._begin(training, start, going)
@@ -71,7 +71,7 @@ class Solving:
         run = self._run(training, penalty, effort, going)
         return self.keep(training, run.follow(proposals(training, run)))
 
-    def drawn(self, training: "Training") -> Drawn:
+    def drawn(self, training: Training) -> Drawn:
         """All rows of the join, if they are in memory, and else the sample that this training takes."""
         if self._problem.drawn is not None:
             return self._problem.drawn
@@ -83,17 +83,17 @@ class Solving:
         oracle.sample(size, effort.seed)
         return self._samples[size, effort.seed]
 
-    def run(self, training: "Training", penalty: Penalty, start: Array | None, **going: Unpack[Going]) -> Run[Oracle]:
+    def run(self, training: Training, penalty: Penalty, start: Array | None, **going: Unpack[Going]) -> Run[Oracle]:
         """What `solve` follows, to be followed together with others."""
         effort = self._begin(training, start, going)
         return self._run(training, penalty, effort, going)
 
-    def keep(self, training: "Training", solution: Solution) -> Solution:
+    def keep(self, training: Training, solution: Solution) -> Solution:
         """For the trainings to come."""
         self.know(training.problem.named_loss, solution.state)
         return solution
 
-    def _begin(self, training: "Training", start: Array | None, going: Going) -> Effort:
+    def _begin(self, training: Training, start: Array | None, going: Going) -> Effort:
         state = going.get("state")
         if state is None:  # one without passes still says where to begin
             state = self._states.get(training.problem.named_loss)
@@ -104,7 +104,7 @@ class Solving:
         passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
         return replace(effort, max_passes=passes + (len(state) if state else 0))
 
-    def _run(self, training: "Training", penalty: Penalty, effort: Effort, going: Going) -> Run[Oracle]:
+    def _run(self, training: Training, penalty: Penalty, effort: Effort, going: Going) -> Run[Oracle]:
         return Run(self._oracle(training.problem.named_loss, penalty), penalty, effort, **going)
 
     def _oracle(self, loss: Loss, penalty: Penalty) -> Oracle:
@@ -124,7 +124,7 @@ class Solving:
         return self._known
 
 
-def proposals(training: "Training", run: Run[Any]) -> Iterator[Proposal]:
+def proposals(training: Training, run: Run[Any]) -> Iterator[Proposal]:
     return dane.proposals(run) if training.solver == "dane" else bundle.proposals(run)
 
 
@@ -147,7 +147,7 @@ class Each:
     def clock(self) -> Clock:
         return self._each[0].clock
 
-    def drawn(self, training: "Training") -> Drawn:
+    def drawn(self, training: Training) -> Drawn:
         return self._each[0].drawn(training)
 
     def on(self, problem: Problem) -> "Each":
@@ -168,7 +168,7 @@ class Each:
 
     def solve(
         self,
-        training: "Training",
+        training: Training,
         penalties: Sequence[Penalty],
         starts: Sequence[Array | None] | None = None,
         **going: Unpack[GoingTogether],

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,32 +13,17 @@ import numpy as np
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.kernel.machine import Machine
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import together
-from sqlsvm.options import AUTO as AUTO_WORD
-from sqlsvm.options import (
-    CHOSEN,
-    DEFAULTS,
-    MACHINES,
-    OPTIONS,
-    STRENGTHS,
-    LossName,
-    ProbabilityMethod,
-    Scale,
-    Solver,
-    check,
-)
-from sqlsvm.plan.constraints import audited, given
-from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.options import MACHINES, OPTIONS, Scale
+from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts as Known
 from sqlsvm.query.rewrites import rewritten
-from sqlsvm.query.rewrites.split import Holdout
-from sqlsvm.rules import AUTO, Facts, refuse, several_of
+from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Forecast, usual_rate
@@ -48,15 +33,15 @@ from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.notes import at_random
 from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.resume import Continuation, digests, moved
 from sqlsvm.run.solving import Each
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import Loss, custom
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, GoingTogether, OnPass, Record, Solution, State
+from sqlsvm.solve.solution import GoingTogether, OnPass, Record, Solution, State
 from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
@@ -65,106 +50,6 @@ NOTHING_ELSE: Facts = {}
 
 OnFold = Callable[[Problem, Mapping[str, list[Array]]], None]
 """It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
-
-
-@dataclass(frozen=True)
-class Training:
-    """How to train."""
-
-    problem: ProblemOptions
-    lam: float = DEFAULTS["lam"]
-    l1: float = DEFAULTS["l1"]
-    solver: Solver = DEFAULTS["solver"]
-    effort: Effort = field(default_factory=Effort)
-    holdout: float | str | None = DEFAULTS["holdout"]
-    """The share of the rows of the label's relation that is kept out of the training, or how to choose it;
-    `effort.seed` selects them."""
-    probability: ProbabilityMethod | None = DEFAULTS["probability"]
-    folds: int | None = DEFAULTS["folds"]
-    """`effort.seed` makes them, too."""
-    split_by: str | None = DEFAULTS["split_by"]
-    gap: float | str | None = DEFAULTS["gap"]
-    as_of: str | None = DEFAULTS["as_of"]
-    offload: bool | None = DEFAULTS["offload"]
-    machine: Machine = field(default_factory=Machine)
-    measure: str | None = DEFAULTS["measure"]
-    chooses: tuple[str, ...] = ()
-    """The options that are auto: until they are chosen, they have their defaults."""
-    chose: tuple[str, ...] = ()
-    """Those that were."""
-
-    def __post_init__(self) -> None:
-        check(self)
-        if not self.chose:  # the rules are about what was typed
-            refuse(self.options)
-
-    @property
-    def is_kernel(self) -> bool:
-        """Is the model a sum over support vectors?"""
-        return self.solver == "kernel" or bool(self.machine.kernel)
-
-    @classmethod
-    def of(cls, **options: Any) -> "Training":
-        """Each option is a field here, of the effort, or of the problem. Files of constraints and losses are read."""
-        options["constrain"] = given(options.get("constrain", ()))
-        options["pieces"] = custom.given(options.get("pieces", ()))
-        chooses = tuple(name for name in CHOSEN if options.get(name) == AUTO_WORD)
-        options |= {"chooses": chooses, **{name: DEFAULTS[name] for name in chooses}}
-        groups = cls, Effort, Machine
-        own, effort, machine = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in groups)
-        return cls(ProblemOptions(**options), effort=Effort(**effort), machine=Machine(**machine), **own)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """All of them, by name."""
-        own = {name: value for name, value in vars(self).items() if name in OPTIONS}
-        asked = dict.fromkeys(self.chooses, AUTO_WORD)
-        return vars(self.problem) | vars(self.effort) | vars(self.machine) | own | asked
-
-    @property
-    def kept(self) -> dict[str, Any]:
-        """What a model says of its options."""
-        found = asdict(self)
-        del found["chooses"], found["chose"]
-        return found
-
-    @property
-    def strength_chosen(self) -> str | None:
-        """Which of lam and l1 is auto."""
-        return next((name for name in STRENGTHS if name in self.chooses), None)
-
-    def of_strength(self, strength: float) -> "Training":
-        """With this in place of auto."""
-        match self.strength_chosen:
-            case "lam":
-                return replace(self, lam=strength)
-            case "l1":
-                return replace(self, l1=strength)
-        return self
-
-    def settled(self, loss: LossName, strength: float) -> "Training":
-        """With these where it is auto."""
-        found = replace(self.of_strength(strength), chooses=(), chose=self.chooses)
-        return replace(found, problem=replace(self.problem, loss=loss)) if "loss" in self.chooses else found
-
-    @property
-    def penalising(self) -> Penalising:
-        return Penalising(self.lam, self.l1, self.problem.intercept == "free", self.problem.constrain)
-
-    @property
-    def is_open(self) -> bool:
-        """Do the data say which rows are held out?"""
-        is_share = isinstance(self.holdout, float)
-        return (is_share and bool(self.problem.time)) or self.holdout in AUTO
-
-    @property
-    def is_random(self) -> bool:
-        """Are rows left out at random?"""
-        return bool(self.folds or self.holdout or self.chooses) and not (self.split_by or self.problem.time)
-
-    @property
-    def held(self) -> Holdout | None:
-        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed, self.split_by, self.gap)
 
 
 def train(

@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.solution import Effort
 from tests.db.test_places import ONE_BAG, assert_same, plan_of

@@ -8,7 +8,8 @@ import pytest
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import Counting
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from tests.ground.joins import Join
 from tests.ground.opened import truth
 from tests.ground.problems import KINDS, Table, problem, wide

@@ -15,7 +15,8 @@ from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
 from sqlsvm.run.choosing import few, parts_of
 from sqlsvm.run.solving import Each
-from sqlsvm.run.train import Training, opened, query_of, train
+from sqlsvm.run.train import opened, query_of, train
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.show.training import draw_training
 from sqlsvm.solve.choosing import STRENGTHS

@@ -21,7 +21,8 @@ from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA, WIDTH
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle, sums
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import rendered, workspace
 from sqlsvm.show.plan import draw_plan
 from tests.ground.opened import build

@@ -29,7 +29,8 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.train import Training, train, train_each
+from sqlsvm.run.train import train, train_each
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.solution import State
 from tests.db import test_intervals as intervals

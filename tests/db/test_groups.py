@@ -23,7 +23,8 @@ from sqlsvm.plan.design import OTHER
 from sqlsvm.report.gather import gather
 from sqlsvm.run import groups
 from sqlsvm.run.resume import Continuation, Saved
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star

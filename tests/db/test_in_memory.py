@@ -16,7 +16,8 @@ from sqlsvm.run import join_oracle, lookup, small
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
-from sqlsvm.run.train import Training, opened, query_of, train, train_each
+from sqlsvm.run.train import opened, query_of, train, train_each
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star

@@ -13,7 +13,8 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.options import Counting, LossName
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.loss import named
 from tests.ground import svm

@@ -9,7 +9,8 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import QueryError
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 
 SIZE = 62
 """More tables than are joined at once."""

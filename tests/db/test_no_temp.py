@@ -17,7 +17,7 @@ from sqlsvm.estimator import RelationalSVC
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from tests.ground.joins import JOINS
 from tests.ground.offloaded import Found, found
 from tests.ground.schemas import random_world

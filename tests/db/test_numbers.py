@@ -29,7 +29,8 @@ from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES, Counting, LossName
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, star
 from tests.ground.opened import build

@@ -19,7 +19,8 @@ from sqlsvm.model.model import Model
 from sqlsvm.options import LossName
 from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.run.resume import Continuation
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.loss import named
 from tests.ground import svm

@@ -18,7 +18,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run import resume
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.resume import Continuation, Saved, digests
-from sqlsvm.run.train import Training, train, train_each
+from sqlsvm.run.train import train, train_each
+from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import OnPass, Record
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, categories, chain

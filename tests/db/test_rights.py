@@ -13,7 +13,8 @@ from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.model.predict import predict, save
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.cli.command import sqlsvm
 from tests.ground.roles import logins

@@ -16,7 +16,8 @@ from sqlsvm.errors import SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install, uninstall, upgrade
 from sqlsvm.psql.stored_program import save_program, stored_program
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.ground.roles import logins
 from tests.listing import value

@@ -10,7 +10,7 @@ from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.run import sharing
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.solving import Solving
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from tests.ground.joins import Join
 from tests.ground.opened import build
 from tests.ground.sql_program import compiled, trained

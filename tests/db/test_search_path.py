@@ -14,7 +14,8 @@ from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from tests.typed import asked, typed
 
 MADE = """

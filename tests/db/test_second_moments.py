@@ -10,7 +10,8 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.second_moments import read_quadratic
-from sqlsvm.run.train import Training, train, train_each
+from sqlsvm.run.train import train, train_each
+from sqlsvm.run.training import Training
 from tests.db.test_numbers import best, beta_of, met, numbers, rows_of
 from tests.ground.opened import build
 from tests.ground.trained import training

@@ -19,7 +19,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install, upgrade
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.report import gather_from
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from sqlsvm.store.templates import template
 from tests.cli.command import sqlsvm

@@ -21,7 +21,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
 from tests.ground.sql_program import call, compiled

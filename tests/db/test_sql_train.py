@@ -20,7 +20,8 @@ from sqlsvm.plan.planner import BY_ROWS
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, save_program, stored_program
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store import open_store
 from tests.ground import svm

@@ -22,7 +22,8 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.psql.install import install
 from sqlsvm.reading import parsed
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.faults.grammar import NASTY
 from tests.listing import value

@@ -12,7 +12,8 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import Counting
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from tests.ground import svm
 from tests.ground.joins import JOINS, chain
 from tests.ground.liblinear import liblinear_beta

@@ -8,7 +8,7 @@ import numpy as np
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.psql.stored_program import save_program, stored_program
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.psql import psql
 

@@ -12,7 +12,8 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
 from sqlsvm.options import OPTIONS
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.train import Training, train_each
+from sqlsvm.run.train import train_each
+from sqlsvm.run.training import Training
 from tests.ground import svm
 from tests.ground.joins import Join
 from tests.ground.liblinear import liblinear_beta

@@ -16,7 +16,8 @@ from threading import Thread
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 
 TRAINING = Training.of(label="y", lam=0.01, tol=1e-5, in_memory=0, offload=False)
 LATE = 0.7

@@ -18,7 +18,8 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import EngineError
 from sqlsvm.model.predict import predict
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.spark.conftest import Command
 

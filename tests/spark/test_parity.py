@@ -16,7 +16,8 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.offload import offloaded
 from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.solve.cuts import Bundle
 from sqlsvm.solve.penalty import L2
 from tests.db.test_golden import FOLDER, SHAPES

@@ -33,7 +33,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report.gather import gather_from
 from sqlsvm.run.offload import copies
 from sqlsvm.run.opening import labelled, open_problem
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import train
+from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 
 LABEL = Training.of(label="y", lam=0.01)

@@ -11,7 +11,8 @@ from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
-from sqlsvm.run.train import Training, train, train_each
+from sqlsvm.run.train import train, train_each
+from sqlsvm.run.training import Training
 from tests.spark.conftest import Move
 
 TABLES = (

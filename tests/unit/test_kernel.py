@@ -17,7 +17,7 @@ from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
 from sqlsvm.kernel.pegasos import Linear, after, kernelised
 from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.options import CacheKind, CacheShare, KernelName
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.solve.rows import SampleRows
 
 KERNELS: tuple[KernelName, ...] = get_args(KernelName)

@@ -11,7 +11,8 @@ from sqlsvm import RelationalSVC
 from sqlsvm.cli import cli
 from sqlsvm.errors import OptionError
 from sqlsvm.options import OF_SESSION, OPTIONS, ClassWeight, Name, Number
-from sqlsvm.run.train import Training, objective
+from sqlsvm.run.train import objective
+from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import Effort
 
 SQL = Path(__file__).parents[2] / "sql_templates"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from statistics import median
@@ -160,6 +160,45 @@ def test_layers() -> None:
     assert {str(file): found for file in MODULES if (found := offences(source(file), file))} == {}
 
 
+def module(file: PurePosixPath) -> str:
+    return ".".join(("sqlsvm", *file.with_suffix("").parts)).removesuffix(".__init__")
+
+
+def circle(graph: Mapping[str, set[str]]) -> tuple[str, ...]:
+    """Files of which each imports another one of these; none if there is no circle."""
+    left = dict(graph)
+    while done := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in done:
+            del left[name]
+    while done := [name for name in left if not any(name in needs for needs in left.values())]:
+        for name in done:
+            del left[name]
+    return tuple(sorted(left))
+
+
+def test_no_circles() -> None:
+    """Also where an import is only for types, or late."""
+    names = {file: {*imported(source(file), file)} for file in MODULES}
+    modules = {module(file) for file in MODULES if file.name != "__init__.py"}
+
+    def needed(name: str) -> str:
+        return name if name in modules else name.rpartition(".")[0]
+
+    graph = {module(file): {needed(name) for name in found} - {module(file)} for file, found in names.items()}
+    assert circle(graph) == ()
+
+
+@pytest.mark.parametrize(
+    ("graph", "found"),
+    [
+        ({"a": {"b"}, "b": {"c"}, "c": set[str]()}, ()),
+        ({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set[str]()}, ("b", "c")),
+    ],
+)
+def test_circle(graph: dict[str, set[str]], found: tuple[str, ...]) -> None:
+    assert circle(graph) == found
+
+
 def test_what_is_special_about_an_engine_is_said_in_engine() -> None:
     special = r"sqlstate|dialect [!=]= [\"']|sqlsvm\.engine\.(postgres|duckdb|embedded)\b"
     assert [file for file in MODULES if file.parts[0] != "engine" and re.search(special, source(file))] == []
@@ -198,7 +237,7 @@ ROOMS = {
     "sign": ("plan/target.py", "compile/"),
     "lam": (
         *("options.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "solve/descent.py", "run/train.py"),
-        "run/modelling.py",
+        *("run/training.py", "run/modelling.py"),
         *("model/model.py", "store/base.py", "show/models.py", "report/page.py"),
     ),
 }

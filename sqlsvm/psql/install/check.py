@@ -20,7 +20,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install.found import FUNCTIONS, Found, function_names, look, names, on_postgres, own_version, row
 from sqlsvm.psql.install.put import install
 from sqlsvm.psql.stored_program import save_program, stored_program
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.store.database import SCHEMA
 from sqlsvm.store.owners import remedy
 from sqlsvm.store.templates import template

@@ -36,7 +36,8 @@ from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
-from sqlsvm.run.train import Training, settled_on
+from sqlsvm.run.train import settled_on
+from sqlsvm.run.training import Training
 
 SOURCES = "sources"
 

@@ -24,7 +24,7 @@ from sqlsvm.plan.scaling import Element
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.train import Training
+from sqlsvm.run.training import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.grain import ERROR_SHARE

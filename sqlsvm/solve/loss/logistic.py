@@ -7,8 +7,7 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.blocks import in_blocks
-from sqlsvm.solve.loss.base import Loss
-from sqlsvm.solve.loss.piecewise import Change, Near, Piece, Piecewise
+from sqlsvm.solve.loss.piecewise import Change, Loss, Near, Piece, Piecewise
 
 FAR: Mapping[int, float] = {40: 12.0, 80: 16.0, 160: 18.0, 320: 20.0, 640: 22.0}
 """How many pieces the loss may have that is close to it, and the residual beyond which that is straight."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlsvm.options import DEFAULTS, LossPiece
 from sqlsvm.solve.loss import numbers
-from sqlsvm.solve.loss.base import Loss
 from sqlsvm.solve.loss.custom import of_margin, of_pieces
 from sqlsvm.solve.loss.logistic import Logistic
+from sqlsvm.solve.loss.piecewise import Loss
 from sqlsvm.solve.loss.two_classes import HINGE, MODIFIED_HUBER, SQUARED_HINGE, smooth_hinge
 
 _PLAIN: Mapping[str, Loss] = {
