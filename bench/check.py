@@ -22,9 +22,9 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import Counting
+from sqlsvm.run.data import prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import prepared
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace, workspace

@@ -29,10 +29,10 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Values
 from sqlsvm.model.model import Model
 from sqlsvm.plan.by_name import read_beta
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.modelling import as_json
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
@@ -216,7 +216,7 @@ def sampled(order: Order) -> Outcome:
         engine = clock.time("open", lambda: opened.enter_context(connect(order.url)))
         query = clock.time("open", lambda: labelled(engine, order.task.text, order.task.options))
         work = clock.time("open", lambda: opened.enter_context(workspace(engine)))
-        problem: Problem = clock.time("open", lambda: prepared(work, query, order.task.options))
+        problem: Data = clock.time("open", lambda: prepared(work, query, order.task.options))
         oracle = JoinOracle(problem)
 
         def fit(setting: grids.Setting) -> Values:
@@ -235,7 +235,7 @@ def sampled(order: Order) -> Outcome:
     return Outcome(model, {**clock.parts, "sample and fit": trial.seconds}, trial.setting)
 
 
-def named(problem: Problem, theta: Values) -> dict[str, Any]:
+def named(problem: Data, theta: Values) -> dict[str, Any]:
     """Raw weights by name."""
     design = problem.plan.design
     intercept, weights = 0.0, dict[str, Any]()
@@ -250,7 +250,7 @@ def named(problem: Problem, theta: Values) -> dict[str, Any]:
     return {"intercept": intercept, "weights": weights}
 
 
-def scaled(problem: Problem, given: Given) -> Values:
+def scaled(problem: Data, given: Given) -> Values:
     """The inverse of `named`, on the features as they are scaled."""
     raw = read_beta(problem.scaling, given)
     theta = np.zeros(problem.plan.design.size)

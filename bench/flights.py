@@ -14,9 +14,9 @@ from examples.nycflights13.load import HERE, load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.data import prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.oracle import Cut, Sample

@@ -9,8 +9,8 @@ from typing import get_args
 from bench.one_pass import NEAR, asked_problem, in_turns
 from bench.tasks import task
 from sqlsvm.options import ClassLoss
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.loss import Piecewise, named
 from sqlsvm.solve.penalty import L2
@@ -31,7 +31,7 @@ def main() -> None:
         print(f"{name:16}{min(each):8.3f} s   {ratios}")
 
 
-def _passes(problem: Problem, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
+def _passes(problem: Data, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in get_args(ClassLoss):
         loss = named(name, [(-1.0, 1.0), (1.0, -1.0, 0.0)])
         if problem.plan.centre and not isinstance(loss, Piecewise):

@@ -26,7 +26,7 @@ from sqlsvm.ask.rows import on_parts
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.sampling import whole_join
 
 HERE = Path(__file__).parent
@@ -113,7 +113,7 @@ def boosted(engine: Engine, svc: RelationalSVC) -> dict[str, Any]:
     return measures(roc_auc_score(truth, scores), balanced_accuracy_score(truth, scores > 0.0), seconds)
 
 
-def rows_of(problem: Problem) -> tuple[Values, Values]:
+def rows_of(problem: Data) -> tuple[Values, Values]:
     """All rows of the join, categories as they are."""
     drawn = whole_join(problem, EVERYTHING)
     assert drawn

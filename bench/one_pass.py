@@ -20,9 +20,9 @@ from sqlsvm.compile.resolve import sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
@@ -41,7 +41,7 @@ Clock = Callable[[], float]
 
 
 @contextmanager
-def asked_problem(description: str, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Task, Problem]]:
+def asked_problem(description: str, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Task, Data]]:
     """The task of the command line, by default the first, ready for passes."""
     parser = ArgumentParser(description=description)
     parser.add_argument("task", nargs="?", default=next(iter(tasks)), choices=tasks)

@@ -12,9 +12,9 @@ from bench.tasks import FAMILIES, Task, load, task
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Texts
+from sqlsvm.run.data import prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2

@@ -22,9 +22,9 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import LARGEST_ARRAY, node_rows, places
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
@@ -142,7 +142,7 @@ def _below(d: Dimension, above: Dimension) -> Dimension:
 # -- plans -------------------------------------------------------------------------------------------------------------
 
 
-def plans(problem: Problem) -> dict[str, Plan]:
+def plans(problem: Data) -> dict[str, Plan]:
     """Every plan of one bag that the planner has to choose from; the chosen one is first."""
     plan, catalog = problem.plan, problem.catalog
     active = replace(plan, at_once=False, placed={})
@@ -217,7 +217,7 @@ def look(engine: Engine, shape: Shape, turns: int) -> Found:
         unload(engine, {"fact": {}, **tables})
 
 
-def passed(problem: Problem, made: Task, turns: int) -> tuple[str, dict[str, Spent], Spent]:
+def passed(problem: Data, made: Task, turns: int) -> tuple[str, dict[str, Spent], Spent]:
     """The plan that was chosen, and what passes near the optimum take. All plans must find the same cut."""
     engine = problem.work.engine
     oracles = {name: JoinOracle(replace(problem, plan=plan)) for name, plan in plans(problem).items()}

@@ -59,8 +59,8 @@ from sqlsvm.options import (
 )
 from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.components import Components
+from sqlsvm.run.data import Data
 from sqlsvm.run.outlasting import outlasting
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.training import Training
 from sqlsvm.solve.loss.custom import given
@@ -346,7 +346,7 @@ class Relational(Fitted):
 
     def _measured(
         self,
-        measure: Callable[[Problem, Model], Found],
+        measure: Callable[[Data, Model], Found],
         database: Database | None,
         query: str | None,
         part: Part | None,
@@ -355,7 +355,7 @@ class Relational(Fitted):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         with self._looking(database, query) as (engine, model, offload):
 
-            def measured(problem: Problem) -> Found:
+            def measured(problem: Data) -> Found:
                 found: Any = measure(problem, model)
                 named: Found = replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
                 return named
@@ -543,19 +543,19 @@ def load(place: Place, name: str | None = None, version: int | None = None) -> R
     return made
 
 
-def _evaluated(problem: Problem, model: Model) -> Evaluation:
+def _evaluated(problem: Data, model: Model) -> Evaluation:
     return with_fairness(evaluate(problem, model), problem, model)
 
 
-def _held_out(problem: Problem, model: Model) -> Evaluation:
+def _held_out(problem: Data, model: Model) -> Evaluation:
     return with_intervals_of(_evaluated(problem, model), problem, model)
 
 
-def _residuals(problem: Problem, model: Model) -> Residuals:
+def _residuals(problem: Data, model: Model) -> Residuals:
     return with_fairness(residuals(problem, model), problem, model)
 
 
-def _residuals_held_out(problem: Problem, model: Model) -> Residuals:
+def _residuals_held_out(problem: Data, model: Model) -> Residuals:
     return with_intervals_of_residuals(_residuals(problem, model), problem, model)
 
 

@@ -25,7 +25,7 @@ from sqlsvm.model.interval import LOGIT, Interval, Sizes, of_strata
 from sqlsvm.model.model import Model
 from sqlsvm.plan.parameters import SLOPES, THETA
 from sqlsvm.plan.target import CODE
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ OF_ROWS = "accuracy", "weighted_f1"
 """The measures to which a class counts as much as it has rows."""
 
 
-def confusion_held_out(problem: Problem, model: Model) -> Confusion:
+def confusion_held_out(problem: Data, model: Model) -> Confusion:
     return with_intervals(scored_by(problem, model))
 
 

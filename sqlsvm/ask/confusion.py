@@ -17,8 +17,8 @@ from sqlsvm.model.probability import Probability, normalised
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import THETA
 from sqlsvm.plan.target import CODE, Classes
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array, Indices
 
@@ -28,11 +28,11 @@ DRAWN = 200_000
 """Rows of the join: the accuracy is then known to about a thousandth."""
 
 
-def confusion_of(problem: Problem, model: Model) -> Confusion:
+def confusion_of(problem: Data, model: Model) -> Confusion:
     return confusion(scored_by(problem, model))
 
 
-def scored_by(problem: Problem, model: Model) -> "Scored":
+def scored_by(problem: Data, model: Model) -> "Scored":
     """The rows of the problem, whose classes must be those of the model."""
     target, known = problem.plan.design.target, [str(each.value) for each in model.classes]
     assert isinstance(target, Classes)
@@ -58,7 +58,7 @@ def _spelled(name: str) -> str:
 class Scored:
     """The rows of a problem, and what scores them."""
 
-    problem: Problem
+    problem: Data
     thetas: Sequence[Array]
     """Raw weights for each class."""
     curves: Sequence[Probability] = ()

@@ -20,7 +20,7 @@ from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, THETA
 from sqlsvm.plan.plan import Plan
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.pseudo_oracle import LABELS, Sketching, of_label, sketching
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
@@ -63,7 +63,7 @@ def row_count_program(plan: Plan) -> tuple[Statement, ...]:
 
 
 def row_counts(
-    problem: Problem, beta: Array, bound: float = 1.0, buckets: int = BUCKETS_A_UNIT, epsilon: float = EPSILON
+    problem: Data, beta: Array, bound: float = 1.0, buckets: int = BUCKETS_A_UNIT, epsilon: float = EPSILON
 ) -> Iterator[Count]:
     """The paper's Row Counting for every feature, value and label. Only sketches use epsilon."""
     for name in problem.query.sums:
@@ -93,7 +93,7 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
                 yield Count(d.feature, None if n != n else d.categories[int(n) - 1 - d.offset], label, float(count))
 
 
-def generalised(problem: Problem, beta: Array, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
+def generalised(problem: Data, beta: Array, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
     """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by a factor of 1 + epsilon."""
     is_sketch, negative = problem.plan.method == "sketch", problem.moments.n_negative
     rows_of = dict(zip(LABELS, (negative, problem.moments.n - negative), strict=True))
@@ -129,7 +129,7 @@ def _check_levels(epsilon: float, rows: float) -> None:
         )
 
 
-def _check_list(problem: Problem, beta: Array) -> None:
+def _check_list(problem: Data, beta: Array) -> None:
     """Refuse a list that is too long: exact thresholds need a list of all pairs that meet at the centre."""
     plan, work = problem.plan, problem.work
     if plan.centre is None or plan.method != "exact":
@@ -144,7 +144,7 @@ def _check_list(problem: Problem, beta: Array) -> None:
         )
 
 
-def _sketching(problem: Problem, epsilon: float) -> Sketching:
+def _sketching(problem: Data, epsilon: float) -> Sketching:
     found = sketching(problem.work, problem.plan)
     _check_levels(epsilon / (2 * len(problem.plan.links)), found.largest)
     return found

@@ -24,14 +24,14 @@ from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query.rewrites.split import PARTS, Part
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
 
 
-def evaluate(problem: Problem, of: Array | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+def evaluate(problem: Data, of: Array | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
     """Of a model, or of a beta on the problem's features."""
     if isinstance(of, Model) and of.support:
         return evaluate_machine(problem, of, bins)
@@ -59,7 +59,7 @@ def evaluate_parts(
 ) -> dict[Part, Evaluation]:
     """The same for a model that was trained with a holdout, on the rows of its training and on the rows held out."""
 
-    def measured(problem: Problem) -> Evaluation:
+    def measured(problem: Data) -> Evaluation:
         return evaluate(problem, model, buckets=buckets, bins=bins)
 
     return on_parts(engine, model, measured, parts, offload=offload)

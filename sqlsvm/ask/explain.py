@@ -44,10 +44,10 @@ from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_si
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.query.facts import Facts
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.training import Training
@@ -213,7 +213,7 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     return found if first is None else replace(found, first=first, outlook=_outlook(found, problem, training, first))
 
 
-def _first_pass(problem: Problem, training: Training, beta: Given | None) -> Record | None:
+def _first_pass(problem: Data, training: Training, beta: Given | None) -> Record | None:
     """What the pass has proven; nothing if it is a count by sketches."""
     start = _scaled(problem, beta) if beta else None
     if problem.plan.method == "sketch":
@@ -225,12 +225,12 @@ def _first_pass(problem: Problem, training: Training, beta: Given | None) -> Rec
     return Solving(problem).solve(once, penalty, state=None if start is None else State.at(start)).history[0]
 
 
-def _scaled(problem: Problem, beta: Given) -> Array:
+def _scaled(problem: Data, beta: Given) -> Array:
     plain = scaling(problem.plan.design, problem.moments, "none")
     return problem.scaling.to_scaled(plain.to_raw(read_beta(plain, beta)))
 
 
-def _outlook(found: Explanation, problem: Problem, training: Training, first: Record) -> Outlook:
+def _outlook(found: Explanation, problem: Data, training: Training, first: Record) -> Outlook:
     """Of a training from this pass on. The seconds of the pass are those of its statements: to count their rows took
     time as well."""
     first = replace(first, seconds=found.seconds("pass"))
@@ -373,7 +373,7 @@ def _pass_program(plan: Plan) -> Sequence[Statement]:
     return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 
-def _count_sketched(problem: Problem, beta: Array | None, buckets: int) -> None:
+def _count_sketched(problem: Data, beta: Array | None, buckets: int) -> None:
     work, plan = problem.work, problem.plan
     observer, work.on_done = work.on_done, None
     levels = sketching(work, plan).for_counts(EPSILON)

@@ -14,8 +14,8 @@ from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.constraints import fair
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.auditing import Audit, audit
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON
 
@@ -26,11 +26,11 @@ BUCKETS = 256
 Measured = TypeVar("Measured", bound=Evaluation | Residuals)
 
 
-def with_fairness(found: Measured, problem: Problem, model: Model) -> Measured:
+def with_fairness(found: Measured, problem: Data, model: Model) -> Measured:
     return replace(found, fairness=fairness(problem, model))
 
 
-def fairness(problem: Problem, model: Model) -> tuple[Fairness, ...]:
+def fairness(problem: Data, model: Model) -> tuple[Fairness, ...]:
     """Of the problem on which the model is evaluated; nothing if the model was trained without such columns. This is
     the last question to a problem: its tables make room for those of the audit."""
     asked = dict(fair(options_of(model).constrain))
@@ -45,7 +45,7 @@ def fairness(problem: Problem, model: Model) -> tuple[Fairness, ...]:
 
 
 def _of_columns(
-    problem: Problem, found: Audit, asked: dict[str, float], theta: Array, positive: Array | None
+    problem: Data, found: Audit, asked: dict[str, float], theta: Array, positive: Array | None
 ) -> Iterator[Fairness]:
     moments = found.moments
     for name, c in found.columns.items():
@@ -57,13 +57,13 @@ def _of_columns(
         yield Fairness(name, asked[name], covariance, rates and (float(rates[0]), float(rates[1])))
 
 
-def _widened(theta: Array, problem: Problem, found: Audit) -> Array:
+def _widened(theta: Array, problem: Data, found: Audit) -> Array:
     """With weights of 0 for the audited columns, which come before the categories."""
     own, all_ = len(problem.plan.design.coordinates), len(found.plan.design.coordinates)
     return np.insert(theta, own, np.zeros(all_ - own))
 
 
-def _predicted(problem: Problem, found: Audit, theta: Array) -> Array:
+def _predicted(problem: Data, found: Audit, theta: Array) -> Array:
     """For each coordinate its sum over the rows that are predicted +1; at the end the number of these rows.
 
     The constant is there. A pass that counts the rows whose score has the wrong side gives the sum over those with

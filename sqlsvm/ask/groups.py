@@ -17,14 +17,14 @@ from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.target import CODE
+from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Groups
 from sqlsvm.run.in_memory import with_own_categories
-from sqlsvm.run.problem import Problem
 
 Found = Evaluation | Residuals
 
 
-def by_group(problem: Problem, model: Model, bins: int = 100) -> ByGroup:
+def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
     groups = Groups.of(problem)
     place = category_weights(model.chooser)
     parts = {group.place: model.part(int(n) - 1) for group in groups.groups if (n := place(group.value))}

@@ -47,7 +47,7 @@ from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss, Piece, Piecewise
@@ -62,18 +62,18 @@ FINE = 64
 JOINED = "the label's table is part of a cycle, which is joined up front"
 
 
-def with_intervals_of(found: Evaluation, problem: Problem, model: Model) -> Evaluation:
+def with_intervals_of(found: Evaluation, problem: Data, model: Model) -> Evaluation:
     """Of a model that is linear."""
     if model.support:
         return replace(found, no_intervals="the score of a kernel machine is no sum over the tables")
     return with_intervals(found, problem, theta_of(problem.plan, model), options_of(model))
 
 
-def with_intervals_of_residuals(found: Residuals, problem: Problem, model: Model) -> Residuals:
+def with_intervals_of_residuals(found: Residuals, problem: Data, model: Model) -> Residuals:
     return with_intervals_of_numbers(found, problem, theta_of(problem.plan, model), options_of(model))
 
 
-def evaluated(problem: Problem, theta: Array, options: ProblemOptions) -> Evaluation:
+def evaluated(problem: Data, theta: Array, options: ProblemOptions) -> Evaluation:
     """The measures with their intervals; where clusters are rows, all from one list of scores."""
 
     def then(asked: Asked, found: Evaluation) -> Evaluation:
@@ -87,7 +87,7 @@ def evaluated(problem: Problem, theta: Array, options: ProblemOptions) -> Evalua
 
 def with_intervals(
     found: Evaluation,
-    problem: Problem,
+    problem: Data,
     theta: Array,
     options: ProblemOptions,
     asked: Asked | None = None,
@@ -117,7 +117,7 @@ def with_intervals(
 
 
 def with_intervals_of_numbers(
-    found: Residuals, problem: Problem, theta: Array, options: ProblemOptions, loss: float | None = None
+    found: Residuals, problem: Data, theta: Array, options: ProblemOptions, loss: float | None = None
 ) -> Residuals:
     """None if the label's relation is part of a cycle, or has a single row in the join."""
     plan, label = apart(problem.plan), problem.moments.label

@@ -24,8 +24,8 @@ from sqlsvm.query.named import column_named, output_named
 from sqlsvm.query.read_query import taken_apart, taken_whole
 from sqlsvm.query.rewrites import RULES, rewritten
 from sqlsvm.query.sources import from_items
+from sqlsvm.run.data import prepared
 from sqlsvm.run.derived import reading
-from sqlsvm.run.problem import prepared
 from sqlsvm.run.training import Training
 from sqlsvm.terminal import NOTE, amount, share
 from sqlsvm.times import DATES

@@ -13,7 +13,7 @@ from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.support import Support
 from sqlsvm.plan.scaling import Scaling
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
@@ -27,7 +27,7 @@ SEED = 1
 """Another than that of most trainings, whose rows would look too good."""
 
 
-def evaluate_machine(problem: Problem, model: Model, bins: int) -> Evaluation:
+def evaluate_machine(problem: Data, model: Model, bins: int) -> Evaluation:
     assert model.support is not None
     problem = replace(problem, scaling=_scaling(problem, model))
     found = whole_join(problem, MOST_READ)
@@ -41,7 +41,7 @@ def evaluate_machine(problem: Problem, model: Model, bins: int) -> Evaluation:
 # -- the rows as the model was trained on them -------------------------------------------------------------------------
 
 
-def _scaling(problem: Problem, model: Model) -> Scaling:
+def _scaling(problem: Data, model: Model) -> Scaling:
     """That of the model: other rows have other means."""
     design, old = problem.plan.design, problem.scaling
     constant = next((c.index for c in design.coordinates if c.role == "intercept"), None)
@@ -63,7 +63,7 @@ def _scaling(problem: Problem, model: Model) -> Scaling:
     return Scaling(design, matrix)
 
 
-def _joined(problem: Problem, model: Model, support: Support, rows: SampleRows) -> Joined:
+def _joined(problem: Data, model: Model, support: Support, rows: SampleRows) -> Joined:
     places = {e.feature: e.place for e in problem.scaling.numbers}
     dictionaries = {d.feature: d for d in problem.plan.design.dictionaries}
     terms = {term.feature: term for term in model.terms}
@@ -78,7 +78,7 @@ def _joined(problem: Problem, model: Model, support: Support, rows: SampleRows) 
     return support.joined(values)
 
 
-def _codes(problem: Problem, term: Term, categories: tuple[object, ...]) -> Array:
+def _codes(problem: Data, term: Term, categories: tuple[object, ...]) -> Array:
     """The place in the model of each category of these rows, and 0 for none of them."""
     spellings = {f.name: f.spelling for f in problem.plan.tree.query.features}
     weigh = category_weights(term.coded, spellings[term.feature])

@@ -10,12 +10,12 @@ from sqlsvm.ask.residuals import residuals
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 
 Measured = Evaluation | Residuals | Confusion | ByGroup
 
 
-def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
+def measure(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
     if model.groups:
         return by_group(problem, model, bins)
     if model.classes:
@@ -23,7 +23,7 @@ def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 1
     return measure_of_two(problem, model, buckets=buckets, bins=bins)
 
 
-def measure_held_out(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
+def measure_held_out(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
     """With intervals: the training has not seen these rows."""
     if model.classes:
         return confusion_held_out(problem, model)
@@ -35,13 +35,13 @@ def measure_held_out(problem: Problem, model: Model, *, buckets: int = 256, bins
     return with_fairness(with_intervals_of(found, problem, model), problem, model)
 
 
-def measure_of_two(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:
+def measure_of_two(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:
     """Of a model that has one vector of weights."""
     found = _of_two(problem, model, buckets=buckets, bins=bins)
     return with_fairness(found, problem, model)
 
 
-def _of_two(problem: Problem, model: Model, *, buckets: int, bins: int) -> Evaluation | Residuals:
+def _of_two(problem: Data, model: Model, *, buckets: int, bins: int) -> Evaluation | Residuals:
     if model.of_numbers:
         return residuals(problem, model, bins)
     return evaluate(problem, model, buckets=buckets, bins=bins)

@@ -16,7 +16,7 @@ from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import ProbabilityMethod
 from sqlsvm.run.classes import against_others
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.calibration import isotonic, sigmoid
 
@@ -39,7 +39,7 @@ def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool
     if method is None or models[0].options["folds"]:
         return list(models)
 
-    def fitted(problem: Problem) -> list[Model]:
+    def fitted(problem: Data) -> list[Model]:
         steps.info("fitting the probabilities")
         return [with_curves(model, [fit(method, bins) for bins in _bins(problem, model)]) for model in models]
 
@@ -54,16 +54,16 @@ def with_curves(model: Model, curves: Sequence[Probability]) -> Model:
     return replace(model, classes=tuple(replace(of, probability=curve) for of, curve in each))
 
 
-def _bins(problem: Problem, model: Model) -> list[ScoreBins]:
+def _bins(problem: Data, model: Model) -> list[ScoreBins]:
     return bins_of_each(problem, [theta_of(problem.plan, part) for part in model.parts])
 
 
-def bins_of_each(problem: Problem, thetas: Sequence[Array]) -> list[ScoreBins]:
+def bins_of_each(problem: Data, thetas: Sequence[Array]) -> list[ScoreBins]:
     """Of raw weights: one vector, or one for each class against all others."""
     return [bins_of(own, theta) for own, theta in zip(against_others(problem), thetas, strict=True)]
 
 
-def bins_of(problem: Problem, theta: Array) -> ScoreBins:
+def bins_of(problem: Data, theta: Array) -> ScoreBins:
     """Of the scores of raw weights."""
 
     def read(asked: Asked, above: ByLabel | None) -> ScoreBins:

@@ -17,7 +17,7 @@ from sqlsvm.model.raw import theta_of
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.plan.scaling import FLAT, LabelMoments
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
@@ -27,12 +27,12 @@ BUCKETS = 4096
 """Of all residuals, where they have to be rounded."""
 
 
-def residuals(problem: Problem, model: Model, bins: int = BINS) -> Residuals:
+def residuals(problem: Data, model: Model, bins: int = BINS) -> Residuals:
     """Of a model, on the rows of a problem."""
     return residuals_of(problem, theta_of(problem.plan, model), quantile_of(model), bins)
 
 
-def residuals_of(problem: Problem, theta: Array, quantile: float = DEFAULTS["quantile"], bins: int = BINS) -> Residuals:
+def residuals_of(problem: Data, theta: Array, quantile: float = DEFAULTS["quantile"], bins: int = BINS) -> Residuals:
     """Of weights on the raw coordinates."""
     work, plan, label = problem.work, problem.plan, problem.moments.label
     assert label is not None

@@ -14,11 +14,11 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles
 from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.loss import custom
 
@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 def on_all(
     engine: Engine,
     model: Model,
-    measured: Callable[[Problem], Found],
+    measured: Callable[[Data], Found],
     *,
     offload: bool | None = None,
     target: Callable[[FeatureQuery], Target | None] = lambda query: None,
@@ -41,11 +41,11 @@ def on_all(
 def on_parts(
     engine: Engine,
     model: Model,
-    measured: Callable[[Problem], Found],
+    measured: Callable[[Data], Found],
     parts: Sequence[Part] = PARTS,
     *,
     offload: bool | None = None,
-    held_out: Callable[[Problem], Found] | None = None,
+    held_out: Callable[[Data], Found] | None = None,
 ) -> dict[Part, Found]:
     """`held_out`: how the rows held out are measured, if that is another way."""
     options, holdout = options_of(model), Holdout.of(model.options)

@@ -20,7 +20,7 @@ from sqlsvm.model.raw import theta_of
 from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.classes import against_others
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 
 MOST_BAGS = 2
@@ -36,7 +36,7 @@ OF_SEVERAL = {"accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", 
 def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Measures]:
     """What each model does on the rows held out, which are read once."""
 
-    def measures(problem: Problem) -> list[Measures]:
+    def measures(problem: Data) -> list[Measures]:
         plan = problem.plan
         return [measures_of(problem, [theta_of(plan, p) for p in m.parts], options_of(m)) for m in models]
 
@@ -64,14 +64,14 @@ def means(found: Mapping[str, Validated]) -> Measures:
     return {name: measure.mean for name, measure in found.items()}
 
 
-def measures_of(problem: Problem, thetas: Sequence[Array], options: ProblemOptions) -> Measures:
+def measures_of(problem: Data, thetas: Sequence[Array], options: ProblemOptions) -> Measures:
     """Of raw weights, without class weights. Of several classes: the mean loss over all of them, the accuracies, and
     the mean of F1."""
     return with_errors(problem, thetas, options, wanted=False)[0]
 
 
 def with_errors(
-    problem: Problem, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
+    problem: Data, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
     """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
     if problem.part is not None:
@@ -94,9 +94,7 @@ def _rates(found: Confusion) -> dict[str, float]:
     return {name: found.measures[said] for name, said in OF_SEVERAL.items()}
 
 
-def _of_part(
-    problem: Problem, part: Rows, thetas: Sequence[Array], options: ProblemOptions
-) -> tuple[Measures, Measures]:
+def _of_part(problem: Data, part: Rows, thetas: Sequence[Array], options: ProblemOptions) -> tuple[Measures, Measures]:
     """The same where the rows are in memory. In a cycle those of the label's relation are not known apart."""
     if len(thetas) > 1:
         loss, found = several_of_rows(problem.plan.design, part, thetas, options)
@@ -106,7 +104,7 @@ def _of_part(
 
 
 def _of_two(
-    problem: Problem, theta: Array, options: ProblemOptions, *, wanted: bool
+    problem: Data, theta: Array, options: ProblemOptions, *, wanted: bool
 ) -> tuple[Measures, Mapping[str, float]]:
     """Of two classes. The loss comes with its error, if that is wanted and known."""
     of_two = evaluated(problem, theta, options) if wanted else evaluate_plan(problem.work, problem.plan, theta)

@@ -15,7 +15,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.rules import Facts
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import NOTHING, NOTHING_ELSE, train_each
 from sqlsvm.run.training import Training
@@ -43,7 +43,7 @@ def trained(
 def with_unseen(engine: Engine, model: Model, offload: bool | None) -> Model:
     """With the measures on the rows held out whose errors are known. The model is kept, whatever happens here."""
 
-    def measured(problem: Problem) -> tuple[Measures, Measures]:
+    def measured(problem: Data) -> tuple[Measures, Measures]:
         return with_errors(problem, [theta_of(problem.plan, part) for part in model.parts], options_of(model))
 
     try:
@@ -64,7 +64,7 @@ class Validation:
         self._bins: dict[str, list[list[ScoreBins]]] = {name: [] for name in trainings}
         """Of each fold, for each vector of weights."""
 
-    def measure(self, problem: Problem, weights: Mapping[str, Sequence[Array]]) -> None:
+    def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
         """One vector of weights, or one for each class."""
         for name, thetas in weights.items():
             training = self._trainings[name]

@@ -16,8 +16,8 @@ from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query.rewrites.split import Holdout
+from sqlsvm.run.data import Data
 from sqlsvm.run.opening import unmapped
-from sqlsvm.run.problem import Problem
 
 PLACES, BINS = 4096, 4000
 """Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
@@ -102,8 +102,8 @@ def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
 
 
 def measured(engine: Engine, model: Model, offload: bool | None) -> tuple[Measured, Measured | None]:
-    def by(how: Callable[..., Measured | ByGroup]) -> Callable[[Problem], Measured]:
-        def drawn(problem: Problem) -> Measured:
+    def by(how: Callable[..., Measured | ByGroup]) -> Callable[[Data], Measured]:
+        def drawn(problem: Data) -> Measured:
             found = how(problem, model, buckets=PLACES, bins=BINS)
             assert not isinstance(found, ByGroup)  # no report has groups
             return found

@@ -7,8 +7,8 @@ from time import perf_counter
 
 import numpy as np
 
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -18,7 +18,7 @@ MOST = 1_000_000
 """Sums that a pass may have: they stay in memory."""
 
 
-def can_share(problem: Problem, parts: int) -> bool:
+def can_share(problem: Data, parts: int) -> bool:
     """One bag and one vector of weights. Over several bags, messages would have to be kept apart, and would be as long
     as those of a pass for each part."""
     plan = problem.plan
@@ -37,7 +37,7 @@ class Made:
     answers: Answers
 
 
-def again(problem: Problem, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
+def again(problem: Data, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
     """These passes of a training of all rows once more. The plan of the problem keeps sums apart."""
     oracle, found = JoinOracle(problem, loss), []
     places = (next(i for i, each in enumerate(state.points) if np.array_equal(each, point)) for point in points)
@@ -49,7 +49,7 @@ def again(problem: Problem, loss: Loss, state: State, points: Sequence[Array]) -
     return found
 
 
-def of_these(problem: Problem, loss: Loss, made: Sequence[Made], parts: Iterable[int]) -> State:
+def of_these(problem: Data, loss: Loss, made: Sequence[Made], parts: Iterable[int]) -> State:
     """What they are for the training on this problem, which has these parts."""
     oracle, parts = JoinOracle(problem, loss), list(parts)
     cuts = [oracle.cut(of_parts(m.answers, parts), m.point, None, m.width) for m in made]

@@ -20,9 +20,9 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
 from sqlsvm.query.rewrites.split import Folds
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.in_memory import without_class_weights
-from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, choose, difference
 from sqlsvm.solve.loss import Loss
@@ -76,7 +76,7 @@ def settle(training: "Training", each: "Each") -> Settled:
     return _settled(training, found, name, split, rows)
 
 
-def strengths_for(training: "Training", problem: Problem) -> tuple[float, ...]:
+def strengths_for(training: "Training", problem: Data) -> tuple[float, ...]:
     """In the unit of a label that is a number: multiplied by k, it gives the same weights times k."""
     if not training.strength_chosen:
         return (training.penalising.strength,)
@@ -85,7 +85,7 @@ def strengths_for(training: "Training", problem: Problem) -> tuple[float, ...]:
     return tuple(float(f"{strength * factor:.4g}") for strength in (L1 if of_l1 else STRENGTHS))
 
 
-def deviation(problem: Problem) -> float:
+def deviation(problem: Data) -> float:
     """Of a label that is a number, over the join; 1 for classes."""
     label, n = problem.moments.label, problem.moments.n
     return sqrt(max(0.0, label.squares / n - (label.total / n) ** 2)) or 1.0 if label else 1.0
@@ -181,7 +181,7 @@ class Labelled:
     """Has it two classes?"""
 
     @classmethod
-    def of(cls, problem: Problem, drawn: Drawn) -> "Labelled":
+    def of(cls, problem: Data, drawn: Drawn) -> "Labelled":
         target = problem.plan.design.target
         weights = without_class_weights(target, {CODE: drawn.codes, TIMES: drawn.weights})
         return cls(drawn.codes, weights, target.classes, target.signed and not target.classes)

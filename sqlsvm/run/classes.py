@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.plan.target import Classes
+from sqlsvm.run.data import Data
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import missing_tables
 
 
-def against_others(problem: Problem) -> list[Problem]:
+def against_others(problem: Data) -> list[Data]:
     """One for each class, in the order of the codes; the problem itself if it has no more than two."""
     return [*_each(problem)] or [problem]
 
 
-def _each(problem: Problem) -> Iterator[Problem]:
+def _each(problem: Data) -> Iterator[Data]:
     """The sums over the rows with y = -1 are the only moments that differ."""
     plan, moments, work = problem.plan, problem.moments, problem.work
     for code in range(1, plan.design.target.classes + 1):

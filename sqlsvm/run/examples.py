@@ -16,11 +16,11 @@ from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Holdout, marked
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -42,7 +42,7 @@ def examples_of(
     weights: ClassWeights = "none" if options.loss in NUMBER_LOSSES else "balanced"
     asked = replace(options, map=(), top=(), by=None, constrain=(), class_weight=weights, **HOW)
 
-    def opened(work: Workspace, rows: FeatureQuery) -> Problem:
+    def opened(work: Workspace, rows: FeatureQuery) -> Data:
         return prepared_part(work, rows, asked, held, "train") if held else prepared(work, rows, asked)
 
     def examples(columns: Sequence[Feature], size: int) -> Examples:
@@ -58,7 +58,7 @@ def examples_of(
     return examples
 
 
-def _examples(problem: Problem, drawn: Drawn, columns: Sequence[Feature]) -> Examples:
+def _examples(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> Examples:
     """In an order that does not depend on how they were read."""
     elements = {e.feature: e for e in problem.scaling.numbers}
     x = np.column_stack([_values(problem.scaling, drawn.rows, elements[c.name]) for c in columns])

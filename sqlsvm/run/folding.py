@@ -22,11 +22,11 @@ from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.query.rewrites.split import Folds, Parts, Round
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
+from sqlsvm.run.data import Data, weighted
 from sqlsvm.run.derived import derived
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import without_class_weights
 from sqlsvm.run.measuring import asked_moments, moments_of
-from sqlsvm.run.problem import Problem, weighted
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
@@ -42,7 +42,7 @@ ALIKE = 1.0, 1.0
 class Folded:
     """A problem whose rows know their fold."""
 
-    problem: Problem
+    problem: Data
     """Its plan keeps sums apart by fold."""
     rounds: tuple[Round, ...]
     measured: frozenset[str]
@@ -62,13 +62,13 @@ class Folded:
         return again(replace(self.problem, plan=in_place(self.problem.plan)), loss, state, points)
 
     @contextmanager
-    def without(self, fold: int) -> Iterator[Problem]:
+    def without(self, fold: int) -> Iterator[Data]:
         trains = self.rounds[fold].trains
         with self._on(trains, f"fold {fold + 1} of {len(self.rounds)} leaves to train on", self.counted) as found:
             yield replace(found, drawn=self._read(trains))
 
     @contextmanager
-    def within(self, fold: int) -> Iterator[Problem]:
+    def within(self, fold: int) -> Iterator[Data]:
         """What is measured has no class weights."""
         measures, said = self.rounds[fold].measures, f"fold {fold + 1} of {len(self.rounds)} has"
         with self._on(measures, said, self.alone, ALIKE) as found:
@@ -90,7 +90,7 @@ class Folded:
     @contextmanager
     def _on(
         self, parts: Parts, said: str, answers: Answers, weights: tuple[float, ...] | None = None
-    ) -> Iterator[Problem]:
+    ) -> Iterator[Data]:
         """The same problem on some of the rows."""
         plan, work, query = self.problem.plan, self.problem.work, self.problem.plan.tree.query
         alias = query.label_relation
@@ -108,7 +108,7 @@ class Folded:
             yield replace(self.problem, plan=plan, moments=moments)
 
 
-def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
+def folded(problem: Data, folds: Folds, measured: frozenset[str]) -> Folded:
     """Its own table of the label's node goes: each part of the rows has another. A small join has no tables yet."""
     work, query = problem.work, problem.plan.tree.query
     alias = query.label_relation

@@ -13,10 +13,10 @@ from sqlsvm.model.plain import plain
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import grouped
 from sqlsvm.plan.scaling import Moments
+from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups, Progress
 from sqlsvm.run.modelling import model_of
 from sqlsvm.run.notes import one_class, predicts_one
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.training import Training
 from sqlsvm.solve.penalty import Penalty
@@ -77,7 +77,7 @@ class Grouping:
             hint = "; try --class-weight balanced" if self.training.problem.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {_listed(ones)}{hint}"
 
-    def _held_out(self, problem: Problem, left_out: Moments) -> TrainedOn:
+    def _held_out(self, problem: Data, left_out: Moments) -> TrainedOn:
         """Of all groups together."""
         rows = problem.plan.design.target.by_class(left_out.n, left_out.n_negative)
         return replace(self.known, held_out=rows)
@@ -110,12 +110,12 @@ class Grouping:
     def _one_start(self) -> Model | None:
         return None if self.start is None or self.start.family else self.start
 
-    def _in_database(self, groups: Groups, group: Group) -> AbstractContextManager[Problem]:
+    def _in_database(self, groups: Groups, group: Group) -> AbstractContextManager[Data]:
         asked = self.training.problem
         free = asked.intercept == "free"
         return groups.in_database(group, asked.class_weight, scale=asked.scale, by_class=free)
 
-    def _solved(self, group: Group, problem: Problem) -> Model:
+    def _solved(self, group: Group, problem: Data) -> Model:
         penalty, start = self.training.penalising.of(problem), self._starts.get(plain(group.value), self._one_start)
         going: Going = self.keeping.group(group.value, problem, penalty) if self.keeping else {}
         begins = None
@@ -130,7 +130,7 @@ class Grouping:
         one = one_class(problem.drawn, solution.beta) if signed else None
         return self._model(problem, penalty, solution, (predicts_one(self.known.label_values[one > 0]),) if one else ())
 
-    def _model(self, problem: Problem, penalty: Penalty, solution: Solution, notes: tuple[str, ...] | None) -> Model:
+    def _model(self, problem: Data, penalty: Penalty, solution: Solution, notes: tuple[str, ...] | None) -> Model:
         asked = self.engine, self.name, self.text, self.training
         return model_of(*asked, problem, penalty, solution, self.known, notes=notes)
 

@@ -33,11 +33,11 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rows import rows_of
 from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
+from sqlsvm.run.data import Data, balanced, weighted
 from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.holdout import kept
 from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, shifted, with_own_categories
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
-from sqlsvm.run.problem import Problem, balanced, weighted
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import Effort
 
@@ -76,14 +76,14 @@ class Group:
 class Groups:
     """The groups of a problem without class weights, whose last feature is the column that makes them."""
 
-    all: Problem
+    all: Data
     totals: tuple[float, ...]
     """The rows of the join with each value of the column. With weights of the user, their sum."""
     sizes: tuple[float, ...]
     """How many rows these are, without weights."""
 
     @classmethod
-    def of(cls, problem: Problem) -> "Groups":
+    def of(cls, problem: Data) -> "Groups":
         plan, totals = problem.plan, _totals(problem.work, problem.plan)
         if plan.design.weight is None:
             return cls(problem, totals, totals)
@@ -149,7 +149,7 @@ class Groups:
             if group := places.get(n - 1 - self.by.offset):  # if there is none, its rows weigh nothing
                 yield group, rows
 
-    def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale, nulls: Nulls) -> Problem:
+    def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale, nulls: Nulls) -> Data:
         target, before = self._target(group), self.plan.design.target.centre
         rows = rows if target.centre == before else shifted(rows, before - target.centre)
         design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
@@ -166,7 +166,7 @@ class Groups:
         return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=read_rows(own, rows, weighing))
 
     @contextmanager
-    def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Problem]:
+    def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Data]:
         """The same plan, over a table with the rows of the label's relation in this group."""
         work, alias = self.work, self.by.relation
         is_own = sql.equal(self.by.value.copy(), literal(group.value))

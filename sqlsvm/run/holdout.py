@@ -14,9 +14,9 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.query.rewrites.split import Holdout, Part, part_of
 from sqlsvm.run.checks import check_rows
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import derived
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import Effort
 
@@ -42,7 +42,7 @@ def prepared_part(
     part: Part,
     effort: Effort | None = None,
     target: Target | None = None,
-) -> Problem:
+) -> Data:
     """A part of a marked query, as `prepared` makes it. The values of both parts decide which label is positive."""
     target = target or options.target(work.engine, query)
     with _told_of(holdout, part):

@@ -21,7 +21,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.split import start_of
-from sqlsvm.run.problem import prepared
+from sqlsvm.run.data import prepared
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.terminal import NOTE
 

@@ -16,8 +16,8 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.clock import Phase
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Samples
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.sharing import is_narrow, shareable
@@ -39,7 +39,7 @@ class JoinOracle:
     whole = False
 
     def __init__(
-        self, problem: Problem, loss: Loss | None = None, phase: Phase = "passes", samples: Samples | None = None
+        self, problem: Data, loss: Loss | None = None, phase: Phase = "passes", samples: Samples | None = None
     ) -> None:
         self.problem = problem
         self._samples: Samples = {} if samples is None else samples

@@ -18,8 +18,8 @@ from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
 from sqlsvm.options import Intercept, Solver
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
@@ -50,7 +50,7 @@ class Learned:
 
 
 def learned(
-    problem: Problem,
+    problem: Data,
     machine: Machine,
     solver: Solver,
     strength: float,
@@ -111,14 +111,14 @@ def _check_classes(sample: Drawn) -> None:
 # -- the rows of each table --------------------------------------------------------------------------------------------
 
 
-def joined(problem: Problem, rows: SampleRows) -> tuple[tuple[str, ...], Joined]:
+def joined(problem: Data, rows: SampleRows) -> tuple[tuple[str, ...], Joined]:
     """The relations, and their different rows with the index of who meets whom. A feature that adds up terms of several
     relations stands for itself, as if a relation had it."""
     blocks = _wide(problem, rows)
     return tuple(blocks), Joined.of(tuple(blocks.values()))
 
 
-def _wide(problem: Problem, rows: SampleRows) -> dict[str, Block]:
+def _wide(problem: Data, rows: SampleRows) -> dict[str, Block]:
     """The rows of the sample, cut where tables meet."""
     design, scaling = problem.plan.design, problem.scaling
     coordinates = {c.index: c for c in design.coordinates}
@@ -135,7 +135,7 @@ def _wide(problem: Problem, rows: SampleRows) -> dict[str, Block]:
     return found
 
 
-def _home(problem: Problem, relation: str, feature: str) -> str:
+def _home(problem: Data, relation: str, feature: str) -> str:
     return feature if feature in problem.query.sums else relation
 
 
@@ -148,7 +148,7 @@ def _codes(rows: SampleRows, number: int, first: int, categories: int) -> Array:
 # -- linear Pegasos ----------------------------------------------------------------------------------------------------
 
 
-def streamed(problem: Problem, strength: float, effort: Effort, on_rows: Callable[[int], None]) -> Array:
+def streamed(problem: Data, strength: float, effort: Effort, on_rows: Callable[[int], None]) -> Array:
     """beta after a step for each of so many join rows, which are drawn a part at a time."""
     walk, asked = Linear(strength, problem.scaling.dimension), effort.sample or USUAL_STREAM
     rng = np.random.default_rng(effort.seed)

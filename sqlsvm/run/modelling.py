@@ -17,9 +17,9 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import constants, made_once, only_class, predicts_one
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
@@ -32,7 +32,7 @@ def model_of(
     name: str,
     text: str,
     training: Training,
-    problem: Problem,
+    problem: Data,
     penalty: Penalty,
     solution: Solution,
     known: TrainedOn,
@@ -100,7 +100,7 @@ def _whole(rows: float, design: Design) -> float:
     return rows if design.weight else float(round(rows))
 
 
-def _weights(problem: Problem, beta: Array, nulls: str) -> Weights:
+def _weights(problem: Data, beta: Array, nulls: str) -> Weights:
     """On the user's columns: the weight of each raw coordinate, and the number that replaces a NULL in it. Those of
     categories are the last ones."""
     scaling = problem.scaling
@@ -119,7 +119,7 @@ def _weights(problem: Problem, beta: Array, nulls: str) -> Weights:
 
 
 def _notes(
-    problem: Problem,
+    problem: Data,
     training: Training,
     penalty: Penalty,
     solution: Solution,
@@ -150,7 +150,7 @@ def _notes(
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
 
 
-def trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
+def trained_on(engine: Engine, text: str, problem: Data) -> TrainedOn:
     query, target = problem.query, problem.plan.design.target
     values = read_label_values(problem.work.engine, query, target, shortest=engine.abilities.shortest)
     rows = {r.alias: problem.catalog.rows(r.alias) for r in query.relations}

@@ -9,8 +9,8 @@ from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.whole import RESULT
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON
@@ -47,7 +47,7 @@ def _entity(query: FeatureQuery, facts: Facts) -> str | None:
     return max(sorted(found), key=lambda name: found[name], default=None)
 
 
-def constants(problem: Problem, beta: Array) -> Iterator[str]:
+def constants(problem: Data, beta: Array) -> Iterator[str]:
     """With `none` no feature is measured, and nothing is said."""
     moments, value = problem.moments, means(problem.scaling.design, problem.moments)
     for e in problem.scaling.numbers:
@@ -67,7 +67,7 @@ def made_once(query: FeatureQuery) -> Iterator[str]:
     yield from (f"the database made {', '.join(rows)} for the training: {reason}" for reason, rows in of.items())
 
 
-def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:
+def only_class(problem: Data, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:
     """The class that the model predicts for every row of the join, if there is one. If that is likely, but does not
     follow from the weights, and these rows do not have both classes, a pass counts the rows whose score has the wrong
     sign."""
@@ -92,7 +92,7 @@ def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Dra
     return next((y for y, wrong in shares.items() if abs(cut.slope[place] - y * wrong) <= ROUNDED), None)
 
 
-def by_weights(problem: Problem, beta: Array, place: int) -> int | None:
+def by_weights(problem: Data, beta: Array, place: int) -> int | None:
     """The class, if the intercept outweighs all other terms of a score. Without weights, the square of a feature in a
     row is at most the sum of its squares: that is N where a deviation is 1, and what was rounded in centring it."""
     design, moments, rounded = problem.plan.design, problem.moments, rounding(problem)
@@ -109,7 +109,7 @@ def by_weights(problem: Problem, beta: Array, place: int) -> int | None:
     return 1 if least > 0.0 else -1 if most < 0.0 else None
 
 
-def _unlikely(problem: Problem, solution: Solution, penalty: Penalty, wrong: float) -> bool:
+def _unlikely(problem: Data, solution: Solution, penalty: Penalty, wrong: float) -> bool:
     """Each row of the other class costs at least what a score of 0 does. With a step they are all active, and about as
     many rows of this class, because the slope along the intercept is 0; at the optimum, active rows are known."""
     loss, found = problem.plan.loss, solution.certificate.objective

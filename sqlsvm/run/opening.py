@@ -19,15 +19,15 @@ from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked, timed
 from sqlsvm.reading import made
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
-from sqlsvm.run.problem import Problem, prepared
 
 MapsOrSeed = Sequence[Mapped] | int
 """Those of a stored model, or the seed of those that the options ask for."""
 
 
 @contextmanager
-def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Problem]:
+def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Data]:
     """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
     query = labelled(engine, text, options, maps)
     with naming_features(engine, query), reading(engine, query) as (work, query):

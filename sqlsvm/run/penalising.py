@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from sqlsvm.plan.constraints import constraint
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.elastic import Elastic, Free, Side
@@ -26,7 +26,7 @@ class Penalising:
     def is_plain(self) -> bool:
         return not (self.l1 or self.free or self.constrain)
 
-    def of(self, problem: Problem) -> Penalty:
+    def of(self, problem: Data) -> Penalty:
         if self.is_plain:
             return L2(self.strength)
         scaling, centre = problem.scaling, problem.plan.design.target.centre
@@ -38,7 +38,7 @@ class Penalising:
         return Elastic(self.strength, self.l1, rows or Constraint.none(scaling.dimension), place, free)
 
 
-def sides(problem: Problem) -> Iterator[Side]:
+def sides(problem: Data) -> Iterator[Side]:
     """The rows of each class, or all of them where the label is a number."""
     moments, loss, n = problem.moments, problem.plan.loss, problem.moments.n
 

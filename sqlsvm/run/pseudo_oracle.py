@@ -16,8 +16,8 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import sums as gathered
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import named
@@ -65,7 +65,7 @@ class PseudoJoinOracle:
     indicator that it is missing, never both. It is not so for standard scaling, which centres.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Data) -> None:
         self.problem = problem
         self.sketching = sketching(problem.work, problem.plan)
         self._gradient = Program(problem.work.engine, far_sums(problem.plan))

@@ -33,7 +33,7 @@ from sqlsvm.options import Number
 from sqlsvm.plan.design import Design, without_other
 from sqlsvm.query import FeatureQuery
 from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Going, Solution, State
@@ -167,7 +167,7 @@ class Continuation:
         self._say = say
         self._objective: Mapping[str, Any] | None = None
         self._parts: dict[object, Part] = {}
-        self._asked: dict[object, tuple[Problem, Sequence[Penalty]]] = {}
+        self._asked: dict[object, tuple[Data, Sequence[Penalty]]] = {}
         self._sizes: dict[object, int] = {}
         self._digests: Mapping[str, str] | None = None
         self._began = perf_counter()
@@ -189,7 +189,7 @@ class Continuation:
         return self.before.maps
 
     def begin(
-        self, problems: Sequence[Problem], objective: Mapping[str, Any], penalties: Sequence[Penalty]
+        self, problems: Sequence[Data], objective: Mapping[str, Any], penalties: Sequence[Penalty]
     ) -> list[State] | None:
         """The state from which the solver goes on, for each class. Called inside the snapshot, like the other
         methods."""
@@ -206,7 +206,7 @@ class Continuation:
         self._say_how(self.before, change)
         return states
 
-    def begin_groups(self, problem: Problem, objective: Mapping[str, Any]) -> None:
+    def begin_groups(self, problem: Data, objective: Mapping[str, Any]) -> None:
         """What is left of the training before is kept until its group makes a pass."""
         self._open(problem, objective)
         if self.before is not None:
@@ -214,7 +214,7 @@ class Continuation:
             if self._changed is None:
                 self._parts = {part.group: part for part in self.before.parts}
 
-    def group(self, value: object, problem: Problem, penalty: Penalty) -> Going:
+    def group(self, value: object, problem: Data, penalty: Penalty) -> Going:
         """What the training of a group goes on from."""
         states, _ = self._state_of(plain(value), [problem], [penalty])
         state = states[0] if states else None
@@ -238,7 +238,7 @@ class Continuation:
         if whole and (last or self._problem.moments.n <= SMALL or self._is_late):
             self._take(self._problem)
 
-    def identified(self, problem: Problem) -> Mapping[str, str]:
+    def identified(self, problem: Data) -> Mapping[str, str]:
         """Digests of the rows, unless to train again would take as little."""
         return self._take(problem) if problem.moments.n <= SMALL or self._is_late else {}
 
@@ -246,12 +246,12 @@ class Continuation:
     def _is_late(self) -> bool:
         return perf_counter() - self._began >= PATIENCE
 
-    def _open(self, problem: Problem, objective: Mapping[str, Any]) -> None:
+    def _open(self, problem: Data, objective: Mapping[str, Any]) -> None:
         self._problem, self._objective, self._began = problem, plain(objective), perf_counter()
         self._changed = None if self.before is None else self._change(self.before, self._objective)
 
     def _state_of(
-        self, group: object, problems: Sequence[Problem], penalties: Sequence[Penalty]
+        self, group: object, problems: Sequence[Data], penalties: Sequence[Penalty]
     ) -> tuple[list[State] | None, str | None]:
         """From where to go on, and why that proves nothing; None if it still does."""
         self._asked[group] = problems[0], penalties
@@ -271,7 +271,7 @@ class Continuation:
         else:
             self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
 
-    def _take(self, problem: Problem) -> Mapping[str, str]:
+    def _take(self, problem: Data) -> Mapping[str, str]:
         if self._digests is None:
             with problem.work.clock.during("digests"):
                 self._digests = dict(digests(problem.work.engine, problem.query))
@@ -288,7 +288,7 @@ class Continuation:
         return moved(before.digests, self._take(self._problem))
 
 
-def _unlike(part: Part, problem: Problem) -> str | None:
+def _unlike(part: Part, problem: Data) -> str | None:
     """Why its cuts cannot be used; None if they can."""
     if part.states is None:
         return TOO_LARGE
@@ -342,7 +342,7 @@ def _columns(design: Design) -> Iterator[Column]:
             yield d.feature, "others", None
 
 
-def _start(before: Part, past: Past, problem: Problem) -> Array:
+def _start(before: Part, past: Past, problem: Data) -> Array:
     """The old weights by name; new features have weight 0."""
     known = dict(zip(before.columns, past.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])

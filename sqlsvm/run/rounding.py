@@ -6,7 +6,7 @@ from math import inf, prod
 import numpy as np
 
 from sqlsvm.plan.sums import Rows, Terms, met, terms
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rounding import Rounding
 
@@ -20,7 +20,7 @@ FEW = 64
 """More than the operations on one value that are no sums: products along the tree, scaling, dividing by N."""
 
 
-def rounding(problem: Problem, *, whole: bool = True, shared: Collection[int] = ()) -> Rounding:
+def rounding(problem: Data, *, whole: bool = True, shared: Collection[int] = ()) -> Rounding:
     """`whole`: do messages count rows? If not, they add up slopes or shares. A row of a shared bag is two terms."""
     plan, design = problem.plan, problem.plan.design
     rounded = design.weighted or problem.moments.n >= WHOLE or not whole
@@ -31,13 +31,13 @@ def rounding(problem: Problem, *, whole: bool = True, shared: Collection[int] = 
     return Rounding.after(steps, _sizes(problem), len(design.dictionaries))
 
 
-def of_rows(problem: Problem, rows: int) -> Rounding:
+def of_rows(problem: Data, rows: int) -> Rounding:
     """Where all rows are in memory: their features are scaled, their shares are divided, and they are added up."""
     design = problem.plan.design
     return Rounding.after(3 * (rows + FEW + 2 * design.size), _sizes(problem), len(design.dictionaries))
 
 
-def of_lists(problem: Problem, shared: Collection[int] = ()) -> Rounding:
+def of_lists(problem: Data, shared: Collection[int] = ()) -> Rounding:
     """Of the running sums where the two sides meet. With two bags they go over the entries with one key."""
     if len(problem.plan.bags) > 2:
         return rounding(problem, whole=False, shared=shared)
@@ -45,20 +45,20 @@ def of_lists(problem: Problem, shared: Collection[int] = ()) -> Rounding:
     return Rounding.after(CHANGES * longest + FEW, _sizes(problem), len(problem.plan.design.dictionaries))
 
 
-def _most(problem: Problem, t: Terms, shared: Collection[int]) -> float:
+def _most(problem: Data, t: Terms, shared: Collection[int]) -> float:
     """Each term of a sum over messages that counts in an answer is a part of other rows of the join, or of other shares
     of them."""
     rows = prod(_rows(problem, factor, shared) for factor in t.factors)
     return min(rows, inf if t.most is None else t.most, 2 ** len(shared) * problem.rows if t.weighted else inf)
 
 
-def _rows(problem: Problem, rows: Rows, shared: Collection[int]) -> float:
+def _rows(problem: Data, rows: Rows, shared: Collection[int]) -> float:
     plan, variables = problem.plan, problem.plan.tree.variables
     found = problem.catalog.of(rows.relation).key(tuple(variables[v].at(rows.relation)[0] for v in rows.on)).largest
     return (2 if plan.bag_of(plan.tree.node_of(rows.relation)) in shared else 1) * found
 
 
-def _sizes(problem: Problem) -> Array:
+def _sizes(problem: Data) -> Array:
     """For each number at least the mean of |x|, and of what centring subtracts; the root of the mean square is more."""
     moments, (kept, numbers) = problem.moments, problem.scaling.matrix.shape
     root = np.maximum(np.sqrt(moments.squares / moments.n), np.abs(moments.total) / moments.n)

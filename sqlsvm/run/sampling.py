@@ -17,9 +17,9 @@ from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn, Reader, marks_in, read_rows, together
 from sqlsvm.run.picking import can_pick, pick
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
 from sqlsvm.solve.arrays import Array, Indices, Singles
 from sqlsvm.solve.rows import SampleRows
@@ -36,7 +36,7 @@ MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
 
-def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False) -> Drawn:
+def drawn_sample(problem: Data, size: int, seed: int, *, apart: bool = False) -> Drawn:
     """Rows drawn in proportion to their weights, so that all have weight 1 here. There are fewer than asked for if so
     many would not fit in memory."""
     work, plan, moments = problem.work, problem.plan, problem.moments
@@ -76,7 +76,7 @@ def _as_drawn(reader: Reader, numbers: Singles, ones: Indices, labels: Array, ma
     return Drawn(rows, labels, np.ones(len(labels)), marks=marks)
 
 
-def _is_little(problem: Problem, size: int) -> bool:
+def _is_little(problem: Data, size: int) -> bool:
     """Have the bags few rows next to what would be drawn of them?"""
     plan, catalog = problem.plan, problem.catalog
     cores = [plan.tree.nodes[bag.core] for bag in plan.bags]
@@ -91,7 +91,7 @@ def _is_little(problem: Problem, size: int) -> bool:
     return True
 
 
-def _picked(problem: Problem, size: int, seed: int) -> Rows:
+def _picked(problem: Data, size: int, seed: int) -> Rows:
     """The rows of all bags are read whole, and the sample is picked from them."""
     work, plan = problem.work, problem.plan
     parts = [work.read(bag_rows(plan, bag), plan.design.target.parameters) for bag in plan.bags]
@@ -130,7 +130,7 @@ def _clusters(rows: Rows) -> Array:
     return rows[CLUSTER].astype(float)
 
 
-def whole_join(problem: Problem, most: int, *, apart: bool = False) -> Drawn | None:
+def whole_join(problem: Data, most: int, *, apart: bool = False) -> Drawn | None:
     """Every row of the join with its weight; None if there are more than so many, or too many for memory."""
     most = min(most, fitting(problem.plan.design))
     if problem.rows > most or (found := whole(problem.plan, apart=apart)) is None:

@@ -8,13 +8,13 @@ from time import perf_counter
 import numpy as np
 
 from sqlsvm.compile.second_moments import factors
+from sqlsvm.run.data import Data
 from sqlsvm.run.measuring import read_products
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
 from sqlsvm.solve.quadratic import Quadratic
 
 
-def read_quadratic(problem: Problem) -> Quadratic:
+def read_quadratic(problem: Data) -> Quadratic:
     """With the seconds that it took."""
     began = perf_counter()
     with problem.work.clock.during("passes"):

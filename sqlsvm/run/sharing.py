@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from sqlsvm.plan.plan import Bag, Plan
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 
 FEW = 0.5
@@ -25,12 +25,12 @@ def shareable(plan: Plan) -> frozenset[int]:
     return frozenset(bag.number for bag in outer if plan.label_node not in bag.nodes and plan.scored(bag))
 
 
-def is_narrow(problem: Problem, bag: int, theta: Array, per_unit: float) -> bool:
+def is_narrow(problem: Data, bag: int, theta: Array, per_unit: float) -> bool:
     """Are the scores of this bag in few buckets?"""
     return 0.0 < _deviation(problem, problem.plan.bags[bag], theta) * per_unit < FEW
 
 
-def _deviation(problem: Problem, bag: Bag, theta: Array) -> float:
+def _deviation(problem: Data, bag: Bag, theta: Array) -> float:
     """About that of its scores, as if no features went together. Scaling by the largest value measures no variance."""
     plan, moments = problem.plan, problem.moments
     numbers = [c.index for node in bag.nodes for c in plan.coordinates(node)]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.clock import Clock
+from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn, Samples
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_rows
 from sqlsvm.run.training import Training
 from sqlsvm.solve import bundle, dane
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Solving:
-    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
+    def __init__(self, problem: Data, samples: Samples | None = None) -> None:
         self._problem = problem
         self._samples: Samples = {} if samples is None else samples
         self._states: dict[Loss, State] = {}
@@ -36,7 +36,7 @@ class Solving:
     def clock(self) -> Clock:
         return self._problem.work.clock
 
-    def of(self, loss: Loss) -> Problem:
+    def of(self, loss: Loss) -> Data:
         """The problem with this loss."""
         return replace(self._problem, plan=replace(self._problem.plan, loss=loss))
 
@@ -131,11 +131,11 @@ def proposals(training: Training, run: Run[Any]) -> Iterator[Proposal]:
 class Each:
     """Each class against all others; or the problem itself, if its label has no more than two."""
 
-    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
+    def __init__(self, problem: Data, samples: Samples | None = None) -> None:
         self._samples: Samples = {} if samples is None else samples
         self._each = [Solving(part, self._samples) for part in against_others(problem)]
 
-    def of(self, loss: Loss) -> list[Problem]:
+    def of(self, loss: Loss) -> list[Data]:
         return [solving.of(loss) for solving in self._each]
 
     @property
@@ -150,7 +150,7 @@ class Each:
     def drawn(self, training: Training) -> Drawn:
         return self._each[0].drawn(training)
 
-    def on(self, problem: Problem) -> "Each":
+    def on(self, problem: Data) -> "Each":
         """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing."""
         return Each(problem, self._samples)
 

@@ -25,6 +25,7 @@ from sqlsvm.query.facts import Facts as Known
 from sqlsvm.query.rewrites import rewritten
 from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import counted_part, prepared_part
@@ -33,7 +34,6 @@ from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.notes import at_random
 from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.resume import Continuation, digests, moved
 from sqlsvm.run.solving import Each
 from sqlsvm.run.training import Training
@@ -48,7 +48,7 @@ steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
 NOTHING_ELSE: Facts = {}
 
-OnFold = Callable[[Problem, Mapping[str, list[Array]]], None]
+OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
 """It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
 
 
@@ -217,7 +217,7 @@ def check_plan(query: FeatureQuery, training: Training) -> None:
     refuse(training.options | {"sums": next(iter(query.sums), None), "optional": optional}, "plan known")
 
 
-def begins_of(problems: Sequence[Problem], training: Training, start: Model | None) -> list[Array | None] | None:
+def begins_of(problems: Sequence[Data], training: Training, start: Model | None) -> list[Array | None] | None:
     """The weights of a model as the first points; of each class, if it has the same classes. Pegasos has gone its way
     before the first pass."""
     if training.solver == "pegasos":
@@ -237,7 +237,7 @@ def kernel_model(
     name: str,
     text: str,
     training: Training,
-    problem: Problem,
+    problem: Data,
     known: TrainedOn,
     left_out: Moments | None,
     on_passes: Callable[[str], OnPass | None],
@@ -283,7 +283,7 @@ def groups_model(
     return _identified(replace(model, phases=work.clock.lap()), keeping, problem)
 
 
-def _identified(model: Model, keeping: Continuation | None, problem: Problem) -> Model:
+def _identified(model: Model, keeping: Continuation | None, problem: Data) -> Model:
     """With the digests by which a later training knows that it would find the same."""
     if keeping is None or not model.converged:
         return model
@@ -309,7 +309,7 @@ def _looked(rows: int) -> None:
 
 
 def in_folds(
-    problem: Problem,
+    problem: Data,
     solving: Each,
     trainings: Mapping[str, Training],
     found: Mapping[str, list[Array]],
@@ -390,7 +390,7 @@ def _passed(clock: Clock, forecast: Forecast, on_pass: OnPass | None, record: Re
     clock.begin("between_passes")
 
 
-def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
+def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Data, Moments | None]:
     """The problem to train on, and the sizes of the part that is held out."""
     holdout, left_out = training.held, None
     effort = training.effort if training.solver == "dane" and not training.problem.by else None
@@ -403,7 +403,7 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
     return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
 
 
-def descending(problem: Problem, scale: Scale) -> Problem:
+def descending(problem: Data, scale: Scale) -> Data:
     """The paper's bounds need features in [-1, 1], and counts within a factor, which a grid does not give."""
     plan = problem.plan
     if scale == "none":

@@ -24,11 +24,11 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run import lookup
 from sqlsvm.run.apart import of_these
+from sqlsvm.run.data import Data
 from sqlsvm.run.folding import Folded, folded
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
@@ -51,7 +51,7 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
     found: Found = []
     validation = Validation(trainings)
 
-    def on_fold(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+    def on_fold(problem: Data, weights: Mapping[str, list[Values]]) -> None:
         found.append((problem.moments.n, {name: own for name, (own,) in weights.items()}))
         validation.measure(problem, weights)
 
@@ -140,7 +140,7 @@ def test_a_label_that_says_what_a_left_join_has_found(engine: Engine, wish: Wish
         check_folds(opened_problem(work, text, wish), 1, np.random.default_rng(1))
 
 
-def check_folds(problem: Problem, seed: int, rng: np.random.Generator) -> None:
+def check_folds(problem: Data, seed: int, rng: np.random.Generator) -> None:
     """The moments without a fold and within it, and with one bag the cut of a pass over all rows."""
     work, rows = problem.work, folded(problem, Folds(2, seed), EVERY)
     for fold in range(2):
@@ -156,7 +156,7 @@ def same(found: Moments, counted: Moments) -> None:
         assert getattr(found, name) == pytest.approx(getattr(counted, name), rel=1e-12, abs=1e-12, nan_ok=True)
 
 
-def check_cut(rows: Folded, rest: Problem, fold: int, beta: Values) -> None:
+def check_cut(rows: Folded, rest: Data, fold: int, beta: Values) -> None:
     for width in (0.0, 0.3):
         counted = JoinOracle(rest).pass_(beta, None, width)
         made = rows.begin(rest.plan.loss, State.of([beta], [counted], [0.0], [1.0]), [beta])
@@ -323,7 +323,7 @@ def test_the_tables_of_the_user_and_of_the_work(engine: Engine) -> None:
         made(engine, join, {"m": training(lam=1e-2, folds=2)})
         assert sorted(engine.table_names()) == before
 
-        def fails(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+        def fails(problem: Data, weights: Mapping[str, list[Values]]) -> None:
             raise EngineError("enough")
 
         with pytest.raises(EngineError, match="enough"):

@@ -13,8 +13,8 @@ from sqlsvm.model.model import Model
 from sqlsvm.plan.preflight import planned
 from sqlsvm.query.facts import Facts
 from sqlsvm.run import join_oracle, lookup, small
+from sqlsvm.run.data import Data
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import opened, query_of, train, train_each
 from sqlsvm.run.training import Training
@@ -60,12 +60,12 @@ def reading(asked: Training, most: int | None = MANY) -> Training:
     return replace(asked, effort=replace(asked.effort, in_memory=most))
 
 
-def problem_of(engine: Engine, query: str, asked: Training) -> Problem:
+def problem_of(engine: Engine, query: str, asked: Training) -> Data:
     with workspace(engine) as work:
         return opened(work, query_of(engine, query, asked), asked)[0]
 
 
-def assert_same_problem(one: Problem, other: Problem) -> None:
+def assert_same_problem(one: Data, other: Data) -> None:
     """Whatever both have measured is equal up to rounding."""
     assert (one.drawn is not None, other.drawn) == (True, None)
     for name in ("n", "n_negative", "of_codes", "total", "squares", "largest", "total_negative"):
@@ -287,7 +287,7 @@ def test_several_models_share_the_rows(engine: Engine, statements: list[str]) ->
     join.create(engine)
     lams = (1e-1, 1e-2, 1e-3)
     asked = {f"m{lam}": reading(training(lam=lam, folds=3)) for lam in lams}
-    parts: list[Problem] = []
+    parts: list[Data] = []
     models = train_each(engine, join.query, asked, on_fold=lambda part, weights: parts.append(part))
     reads = sum("times" in s and "ORDER BY" not in s and "sqlsvm_" not in s for s in map(str, statements))
     assert reads <= 1 + 3  # of all rows, and at most once for each fold

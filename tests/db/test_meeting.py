@@ -13,9 +13,9 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.data import prepared
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled, open_problem
-from sqlsvm.run.problem import prepared
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.db.test_oracle import assert_exact

@@ -12,8 +12,8 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query.facts import Facts
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.opening import labelled, open_problem
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, opened_problem, spelled, truth
 from tests.ground.reference import Joined
@@ -34,7 +34,7 @@ def test_moments_of_random_worlds(shared_engine: Engine, seed: int) -> None:
             check(opened_problem(work, text, wish), joined(shared_engine, text, wish), wish)
 
 
-def check(problem: Problem, rows: Joined, wish: Wish) -> None:
+def check(problem: Data, rows: Joined, wish: Wish) -> None:
     found, kept, negative = problem.moments, complete(rows, wish), is_negative(rows)
     assert (found.n, found.n_negative) == (kept.sum(), (kept & negative).sum())
     for place, column in enumerate(columns(problem, rows)):
@@ -61,7 +61,7 @@ def complete(rows: Joined, wish: Wish) -> Values:
     return whole
 
 
-def columns(problem: Problem, rows: Joined) -> Iterator[Values]:
+def columns(problem: Data, rows: Joined) -> Iterator[Values]:
     """Every coordinate over the join, as its role says."""
     fold, design = problem.work.engine.fold, problem.plan.design
     features = {fold(name, True): values for name, values in rows.features.items()}

@@ -16,7 +16,7 @@ from sqlsvm.compile.sketch import EXCESS, REACHED, counted, excess, reached_leve
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, THETA
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
@@ -45,7 +45,7 @@ MANY: Wishes = {"many_to_many": True, "nulls": False, "left_joins": False, "cont
 class Shaped:
     """A problem over a join with one feature x<i> for each table, and the rows of that join."""
 
-    problem: Problem
+    problem: Data
     rows: Rows
     theta: Values
 

@@ -17,9 +17,9 @@ from sqlsvm.model.evaluation import MEASURES, Evaluation
 from sqlsvm.options import Counting
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.scaling import Scaling, scaling
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
@@ -58,7 +58,7 @@ def stored(engine: Engine, shape: str, counting: Counting) -> Iterator[tuple[Joi
 
 
 @contextmanager
-def opened(engine: Engine, join: Join, asked: Training) -> Iterator[tuple[Problem, Problem]]:
+def opened(engine: Engine, join: Join, asked: Training) -> Iterator[tuple[Data, Data]]:
     """The driver's problem, and the same on the original columns."""
     query = labelled(engine, join.query, asked.problem)
     with workspace(engine) as work:
@@ -67,7 +67,7 @@ def opened(engine: Engine, join: Join, asked: Training) -> Iterator[tuple[Proble
         yield problem, replace(problem, scaling=unscaled)
 
 
-def scaled(problem: Problem, raw: Values) -> Values:
+def scaled(problem: Data, raw: Values) -> Values:
     """The beta of the scaled features whose theta this is. maxabs only stretches."""
     of: Scaling = problem.scaling
     numbers = len(of.kept)
@@ -96,7 +96,7 @@ def close(value: Any) -> Any:
     return pytest.approx(value, rel=1e-12, abs=1e-13)
 
 
-def assert_objective(answer: Answer, problem: Problem, beta: Values, lam: float) -> None:
+def assert_objective(answer: Answer, problem: Data, beta: Values, lam: float) -> None:
     oracle = JoinOracle(problem)
     cut = oracle.pass_(beta, 64)
     penalty = lam * float(beta @ beta)
@@ -118,20 +118,20 @@ def as_value(value: str | None) -> object:
         return value
 
 
-def assert_row_counts(answer: Answer, raw: Problem, beta: Values) -> None:
+def assert_row_counts(answer: Answer, raw: Data, beta: Values) -> None:
     found = {(r["feature"], as_value(r["value"]), r["label"]): r["count"] for r in answer}
     wanted = {(c.feature, as_value(spelled(c.value)), c.label): c.count for c in row_counts(raw, beta)}
     assert found == {k: close(v) for k, v in wanted.items()}
     assert len(answer) == len(found) > 10
 
 
-def assert_thresholds(answer: Answer, raw: Problem, beta: Values) -> None:
+def assert_thresholds(answer: Answer, raw: Data, beta: Values) -> None:
     wanted = [(t.label, t.k, t.count, close(t.threshold)) for t in generalised(raw, beta, 0.1)]
     assert [(r["label"], r["k"], r["count"], r["threshold"]) for r in answer] == wanted
     assert len(wanted) > 20
 
 
-def assert_pseudo_gradient(answer: Answer, raw: Problem, beta: Values, lam: float) -> None:
+def assert_pseudo_gradient(answer: Answer, raw: Data, beta: Values, lam: float) -> None:
     plan = replace(raw.plan, method="sketch") if raw.plan.method == "grid" else raw.plan
     wanted = PseudoJoinOracle(replace(raw, plan=plan)).pseudo_gradient(beta, 0.1)
     assert [r["hinge"] for r in answer] == close(wanted.tolist())

@@ -11,9 +11,9 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import Binary
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut, Sample
 from tests.ground.opened import Wish, build, opened_problem
@@ -45,7 +45,7 @@ def numbered(plan: Plan) -> Plan:
     return replace(plan, design=replace(plan.design, target=Numbered(target.label, code, target.class_weights)))
 
 
-def renumbered(problem: Problem) -> Problem:
+def renumbered(problem: Data) -> Data:
     """The same problem, prepared once more with other codes."""
     plan, work = numbered(problem.plan), problem.work
     work.drop()
@@ -78,6 +78,6 @@ def test_codes_are_read_by_the_target_alone(engine: Engine, text: str, wish: Wis
     np.testing.assert_array_equal(redrawn.signs, drawn.signs)
 
 
-def answers(problem: Problem, beta: Values) -> tuple[Cut, Sample]:
+def answers(problem: Data, beta: Values) -> tuple[Cut, Sample]:
     oracle = JoinOracle(problem)
     return oracle.pass_(beta, None if oracle.exact else 4), oracle.sample(20, 1)

@@ -9,11 +9,11 @@ import numpy as np
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import offloaded
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace
 
 BUCKETS = 16
@@ -68,7 +68,7 @@ def found(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Found
         )
 
 
-def _features(problem: Problem) -> Iterator[tuple[str, int]]:
+def _features(problem: Data) -> Iterator[tuple[str, int]]:
     """The features that beta is over, each with its place among the moments."""
     for e in problem.scaling.elements():
         yield e.feature if e.category is None else f"{e.feature}={e.category!r}", e.index

@@ -24,9 +24,9 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.query.rewrites.numbers import numbers
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.sharing import shareable
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Cut
@@ -74,7 +74,7 @@ class Wish:
 class Opened:
     """The oracle, addressed by the columns of the truth."""
 
-    problem: Problem
+    problem: Data
     truth: svm.Design
 
     @cached_property
@@ -136,12 +136,12 @@ def opened(work: Workspace, text: str, wish: Wish) -> Opened:
     return Opened(opened_problem(work, text, wish), truth(work.engine, text, wish))
 
 
-def opened_problem(work: Workspace, text: str, wish: Wish) -> Problem:
+def opened_problem(work: Workspace, text: str, wish: Wish) -> Data:
     plan, catalog = planned(work.engine, text, wish)
     work.run(working_tables(plan))
     moments = read_moments(work, plan)
     check_values(plan.design, moments, wish.nulls)
-    return Problem(work, catalog.query, catalog, plan, moments, scaling(plan.design, moments, wish.scale))
+    return Data(work, catalog.query, catalog, plan, moments, scaling(plan.design, moments, wish.scale))
 
 
 def open_oracle(work: Workspace, text: str, wish: Wish) -> JoinOracle:

@@ -11,7 +11,7 @@ from sqlsvm.ask.selecting import with_errors
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
 from sqlsvm.options import OPTIONS
-from sqlsvm.run.problem import Problem
+from sqlsvm.run.data import Data
 from sqlsvm.run.train import train_each
 from sqlsvm.run.training import Training
 from tests.ground import svm
@@ -42,7 +42,7 @@ def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[
     asked = replace(asked, effort=replace(asked.effort, in_memory=1_000_000))
     found = []
 
-    def measure(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+    def measure(problem: Data, weights: Mapping[str, list[Values]]) -> None:
         assert problem.part is not None
         ways = problem, replace(problem, part=None)
         found.append([with_errors(way, weights["m"], asked.problem) for way in ways])

@@ -12,10 +12,10 @@ from sqlglot import exp, parse
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import DEFAULTS, Counting
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.offload import offloaded
 from sqlsvm.run.opening import labelled, open_problem
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.solve.cuts import Bundle
@@ -39,7 +39,7 @@ def tables(name: str, duckdb: Engine, move: Move) -> str:
     return query
 
 
-def assert_same(one: Problem, other: Problem, buckets: int | None = None) -> None:
+def assert_same(one: Data, other: Data, buckets: int | None = None) -> None:
     """Moments, cuts at two points, and what they prove."""
     for name in ("n", "n_negative"):
         assert getattr(one.moments, name) == pytest.approx(getattr(other.moments, name), rel=CLOSE)

@@ -21,9 +21,9 @@ from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.plain import plain
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.scaling import Element
+from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.training import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
@@ -117,7 +117,7 @@ def _eigen(matrix: Array) -> dict[str, Any]:
     }
 
 
-def _places(problem: Problem, columns: Indices) -> Array:
+def _places(problem: Data, columns: Indices) -> Array:
     """For each raw coordinate its place among the dense columns, from 1; 0 for all others."""
     places = np.zeros(problem.scaling.dimension)
     places[columns] = 1.0 + np.arange(len(columns))
@@ -127,7 +127,7 @@ def _places(problem: Problem, columns: Indices) -> Array:
     return theta
 
 
-def _by_name(problem: Problem, theta: Array) -> Mapping[str, Any]:
+def _by_name(problem: Data, theta: Array) -> Mapping[str, Any]:
     """{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}} for _theta.sql, without zeros.
     The label has been centred already."""
     found: dict[str, Any] = {"weights": {}, "old": True, "centre": 0.0}

@@ -1,4 +1,4 @@
-"""From a feature query to a problem: the first steps of training, counting and explaining."""
+"""From a feature query to the data of a design: the first steps of training, counting and explaining."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,8 +31,8 @@ from sqlsvm.solve.solution import Effort
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A query on one snapshot of its data, ready for passes."""
+class Data:
+    """A query on one snapshot, planned, measured and scaled: all that problems with this design have in common."""
 
     work: Workspace
     query: FeatureQuery
@@ -62,7 +62,7 @@ def prepared(
     options: ProblemOptions,
     target: Target | None = None,
     effort: Effort | None = None,
-) -> Problem:
+) -> Data:
     """Balanced class weights need a count of the classes first. If an effort is given, the rows of a join that is small
     for it are read."""
     work.clock.begin("reading")
@@ -80,7 +80,7 @@ def prepared(
     covariances = {name: _moved(plan.design, each) for name, each in covariances.items()}
     how = scaling(plan.design, moments, options.scale)
     drawn = None if rows is None else read_rows(how, rows, rows[TIMES].astype(float))
-    return Problem(work, query, catalog, plan, moments, how, covariances, drawn)
+    return Data(work, query, catalog, plan, moments, how, covariances, drawn)
 
 
 def _moved(design: Design, covariance: Array) -> Array:
