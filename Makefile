@@ -5,6 +5,7 @@ PYTHON  ?= python3
 WORKERS ?= 2
 VENV    := .venv
 BIN     := $(VENV)/bin
+BASE    := $(VENV)/.ready-base
 READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
 SPARK   := $(VENV)/.ready-spark
@@ -24,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## make a small shop in a temporary PostgreSQL and train on it: 2 minutes
+demo: $(BASE) ## make a small shop in a DuckDB in memory and train on it: half a minute
 	@$(BIN)/sqlsvm demo
 
 test: $(READY) ## run lint and the tests: 10 minutes
@@ -99,13 +100,23 @@ constraints: ## resolve the dependencies again and write constraints.txt (needs 
 
 # Make a new environment if the old one is broken, too old or has no pip. Otherwise update it in place.
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
-$(READY): pyproject.toml constraints.txt
-	@echo "Setting up $(VENV) (about a minute the first time) ..."
+define ENVIRONMENT
+	@echo "Setting up $(VENV) ($(1) the first time) ..."
 	@$(BIN)/python -c 'import pip; $(RECENT)' 2>/dev/null || { \
 	  $(PYTHON) -c '$(RECENT)' || { echo "sqlsvm needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }; \
 	  $(PYTHON) -m venv --clear $(VENV); }
+endef
+
+# The demo needs no extra.
+$(BASE): pyproject.toml constraints.txt
+	$(call ENVIRONMENT,20 seconds)
+	@$(BIN)/python -m pip install $(QUIETLY) -c constraints.txt -e .
+	@touch $(BASE)
+
+$(READY): pyproject.toml constraints.txt
+	$(call ENVIRONMENT,about a minute)
 	@$(BIN)/python -m pip install $(QUIETLY) -c constraints.txt -e '.[dev]'
-	@touch $(READY)
+	@touch $(BASE) $(READY)
 
 # The benchmarks also need the tools that they compare with.
 $(RACE): $(READY)

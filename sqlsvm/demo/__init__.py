@@ -1,7 +1,19 @@
 """`sqlsvm demo`: make the tables of a small shop whose join is large, and explain each step."""
 
-from sqlsvm.demo.make import LABEL, MODEL, QUERY, SCHEMA, Shop, make, schema_in
+from sqlsvm.demo.make import LABEL, MODEL, QUERY, QUERY_FILE, SCHEMA, Shop, make, schema_in
 from sqlsvm.demo.shop import shop
 from sqlsvm.demo.story import introduction, next_steps
 
-__all__ = ["LABEL", "MODEL", "QUERY", "SCHEMA", "Shop", "introduction", "make", "next_steps", "schema_in", "shop"]
+__all__ = [
+    "LABEL",
+    "MODEL",
+    "QUERY",
+    "QUERY_FILE",
+    "SCHEMA",
+    "Shop",
+    "introduction",
+    "make",
+    "next_steps",
+    "schema_in",
+    "shop",
+]

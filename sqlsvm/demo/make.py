@@ -17,6 +17,7 @@ steps = logging.getLogger(__name__)
 SCHEMA = "sqlsvm_demo"
 LABEL = "returned"
 MODEL = "returned"
+QUERY_FILE = "shop.sql"
 
 # An item meets every tag of its product, and every visit of its customer: two many-to-many joins.
 QUERY = """\
@@ -58,7 +59,7 @@ def schema_in(url: str) -> str | None:
 def make(engine: Engine, schema: str | None) -> Shop:
     """Make and fill the shop's tables."""
     if engine.abilities.spread:
-        hint = "sqlsvm demo makes it in a PostgreSQL of its own; --dsn names a PostgreSQL or a DuckDB"
+        hint = "sqlsvm demo makes it in a DuckDB in memory; --dsn names a PostgreSQL or a DuckDB"
         raise OptionError("the demo makes its shop in PostgreSQL or DuckDB", hint=hint)
     began = time.monotonic()
     steps.info("inventing a shop")

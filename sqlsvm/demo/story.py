@@ -2,7 +2,7 @@
 
 import shlex
 
-from sqlsvm.demo.make import LABEL, MODEL, Shop
+from sqlsvm.demo.make import LABEL, MODEL, QUERY_FILE, Shop
 from sqlsvm.terminal import amount
 
 
@@ -15,27 +15,35 @@ def introduction(made: Shop) -> str:
     )
 
 
-def next_steps(made: Shop, file: str = "shop.sql") -> str:
-    """What to type next. The query is in the file."""
-    if made.schema is None:
-        return (
-            "This database is gone now. To have one to play with, tables and model in the folder shop:\n"
-            "  sqlsvm demo --keep shop\n"
-            "A model predicts wherever SQL runs, for instance in psql, over rows with columns named as its features:\n"
-            f"  {_psql('URL', 'URL', 'new_items')}"
-        )
-    dsn, query = shlex.quote(made.url), shlex.quote(file)
-    kept = f"The query is in {file}." if file != "shop.sql" else "With the query above in shop.sql:"
+def next_steps(made: Shop, *, written: bool = False) -> str:
+    """What to type next. The query is in a file, or the reader has to write it there."""
+    return "\n  ".join(_later(made) if made.schema is None else _now(made, written))
+
+
+def _later(made: Shop) -> list[str]:
+    postgres = ["sqlsvm demo --dsn embedded:shop       # in PostgreSQL, after pip install 'sqlsvm[embedded]'"]
+    duckdb = ["sqlsvm demo --dsn duckdb:shop.duckdb  # in a file of DuckDB"]
+    server = ["sqlsvm demo --dsn postgresql://user@host/database"]
+    return ["This database is gone now. To keep the tables and the model:", *duckdb, *postgres, *server]
+
+
+def _now(made: Shop, written: bool) -> list[str]:
+    dsn, duckdb = shlex.quote(made.url), made.url.startswith("duckdb:")
+    quicker = "" if duckdb else " --offload"
+    heading = f"The query is in {QUERY_FILE}." if written else f"With the query above in {QUERY_FILE}:"
     steps = [
-        f"sqlsvm inspect --dsn {dsn} --label {LABEL} --query {query}",
-        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {query} --nulls mean --lambda 1e-3",
-        f'sqlsvm predict {MODEL} --dsn {dsn} --input "$(cat {query}) LIMIT 5"',
+        f"sqlsvm inspect --dsn {dsn} --label {LABEL} --query {QUERY_FILE}",
+        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {QUERY_FILE} --nulls mean --lambda 1e-3{quicker}",
+        f'sqlsvm predict {MODEL} --dsn {dsn} --input "$(cat {QUERY_FILE}) LIMIT 5"',
     ]
+    if duckdb:
+        steps.append("sqlsvm demo --dsn embedded:shop  # the same in PostgreSQL, after pip install 'sqlsvm[embedded]'")
     if made.url.startswith("postgresql:"):
-        steps.append(_psql(dsn, dsn, f"($(cat {query}) LIMIT 5) AS items"))
-    return "\n  ".join([f"Tables and model stay. {kept}", *steps])
+        steps.append(_psql(dsn))
+    return [f"The tables and the model stay in the database. {heading}", *steps]
 
 
-def _psql(server: str, dsn: str, rows: str) -> str:
+def _psql(dsn: str) -> str:
     """Predict in SQL alone: a model is one expression."""
-    return f'psql {server} -c "SELECT *, $(sqlsvm predict {MODEL} --dsn {dsn} --sql) > 0 AS predicted FROM {rows}"'
+    score, rows = f"sqlsvm predict {MODEL} --dsn {dsn} --sql", f"($(cat {QUERY_FILE}) LIMIT 5) AS items"
+    return f'psql {dsn} -c "SELECT *, $({score}) > 0 AS predicted FROM {rows}"'

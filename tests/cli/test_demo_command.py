@@ -1,4 +1,4 @@
-"""`sqlsvm demo`: the same shop every time, in a throw-away server or in a schema that it does not take from others."""
+"""`sqlsvm demo`: the same shop every time, in memory or in a schema that it does not take from others."""
 
 import shutil
 import subprocess
@@ -17,14 +17,13 @@ from tests.cli.command import environment, sqlsvm
 from tests.typed import asked, typed
 
 
-@pytest.mark.slow
-def test_demo_in_a_throw_away_server(tmp_path: Path) -> None:
+def test_demo_in_memory(tmp_path: Path) -> None:
     done = sqlsvm("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]  # named because they were slow
     assert {line.split()[0] for line in notes} - {"about"} == {"pass"}
     said = done.stdout
-    assert said.index("made in a throw-away PostgreSQL 1") < said.index(QUERY.splitlines()[0])
+    assert said.index("made in a throw-away DuckDB ") < said.index(QUERY.splitlines()[0])
     assert said.index("FROM items i") < said.index("i (items)  100,000 rows") < said.index("The join would have 1.0e9")
     assert (
         said.index("model         returned, version 1, kept until this database goes")
@@ -32,11 +31,12 @@ def test_demo_in_a_throw_away_server(tmp_path: Path) -> None:
         < said.index("(intercept)")
     )
     assert next(line.split()[1] for line in said.splitlines() if line.startswith("tag  ")) == "fragile"
-    assert said.index(f"the report is in {tmp_path.resolve()}/report.html") < said.index("sqlsvm demo --keep shop")
+    assert said.index(f"the report is in {tmp_path.resolve()}/report.html") < said.index("sqlsvm demo --dsn embedded:")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for part in ("No linear model can do better than 0.66", "bag 3", "ROC curve", "1.0e9 rows"):
         assert part in page, part
     assert "What is missing" not in page
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html"}
 
 
 @pytest.mark.slow
@@ -46,9 +46,8 @@ def test_what_it_says_to_type_next(postgres_dsn: str, tmp_path: Path) -> None:
         pytest.skip("there is no psql")
     done = sqlsvm("demo", "--dsn", postgres_dsn, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    query = done.stdout.partition("from:\n\n")[2].partition("\n\n")[0]
-    (tmp_path / "shop.sql").write_text(query)
-    _, *lines = done.stdout.rstrip().split("Tables and model stay.")[1].splitlines()
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "shop.sql"}
+    _, *lines = done.stdout.rstrip().split("The query is in shop.sql.")[1].splitlines()
     script = "\n".join(['sqlsvm() { "$PYTHON" -m sqlsvm "$@"; }', "set -e", *lines])
     environ = environment({"PYTHON": sys.executable})
     ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True)
@@ -64,14 +63,6 @@ def test_a_report_of_somebody_else_is_seen_before_anything_is_done(tmp_path: Pat
     assert done.stderr.startswith("error: report.html exists already and is not a report\n")
 
 
-def test_one_place_only() -> None:
-    done = sqlsvm("demo", "--keep", "a", "--dsn", "duckdb:")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "error: --keep and --dsn exclude each other\nHINT: sqlsvm demo --help\n",
-    )
-
-
 def rows(engine: Engine, table: str) -> int:
     return int(asked(engine, parse_one(f"SELECT COUNT(*) AS n FROM {table}", read=engine.dialect))["n"][0])
 
@@ -80,8 +71,11 @@ def test_it_may_be_made_again(engine: Engine) -> None:
     for _ in range(2):
         made = make(engine, SCHEMA)
     assert rows(engine, f"{SCHEMA}.items") == 100_000
-    assert "--label returned --query shop.sql" in next_steps(made)
-    assert "sqlsvm predict returned --dsn " in next_steps(made)
+    said = next_steps(made)
+    assert "With the query above in shop.sql:\n" in said
+    assert "--label returned --query shop.sql" in said
+    assert "sqlsvm predict returned --dsn " in said
+    assert ("pip install 'sqlsvm[embedded]'" in said) is (engine.dialect == "duckdb")
 
 
 def test_the_join_is_large_and_the_tables_are_small(duckdb: Engine) -> None:

@@ -27,14 +27,14 @@ def test_from_the_wheel_to_a_training_in_sql() -> None:
         desk.mkdir()
         assert Path(run(desk, programs / "python", "-c", "import sqlsvm; print(sqlsvm.__file__)")).is_relative_to(home)
         sqlsvm = partial(run, desk, programs / "sqlsvm")
-        assert ", converged\n" in sqlsvm("demo", "--keep", "shop")
-        assert {path.name for path in desk.iterdir()} == {"report.html", "shop"}
+        assert ", converged\n" in sqlsvm("demo", "--dsn", "embedded:shop")
+        assert {path.name for path in desk.iterdir()} == {"report.html", "shop", "shop.sql"}
         with connect(f"embedded:{desk / 'shop'}") as engine:
             sqlsvm("install", "--reader", "postgres")
             assert listing(engine) == INSTALLED.read_text(encoding="utf-8")
             assert value(engine, "SELECT sqlsvm.version() AS v") == own_version()
             sqlsvm("check")
-            query = ("--query", "shop/shop.sql", "--label", "returned", "--nulls", "mean")
+            query = ("--query", "shop.sql", "--label", "returned", "--nulls", "mean")
             said = re.search(r"^train +(SELECT .*);$", sqlsvm("compile", *query, "--name", "returned"), re.MULTILINE)
             assert said
             trained = asked(engine, said[1])

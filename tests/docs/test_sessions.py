@@ -1,7 +1,5 @@
-"""The README as its reader types it: the SQL blocks that name a file, the console sessions, then the Python. Between
-them the page of the SQL functions, which goes on where the README ends.
-
-All in one folder, one shell, one PostgreSQL.
+"""The README as its reader types it: the SQL blocks that name a file, the console sessions, then the Python. After them
+the page of the SQL functions, in the same folder.
 """
 
 import io
@@ -57,7 +55,7 @@ def test_commands() -> None:
 
 
 def test_the_inspection(duckdb: Engine) -> None:
-    """To the last number what the demo's shop gives, on this engine as on the other."""
+    """To the last number what the demo's shop gives."""
     make(duckdb, SCHEMA)
     text = README.read_text(encoding="utf-8")
     every = [command for block in blocks(text, "console") for command in commands(block)]
@@ -99,12 +97,12 @@ def test_readme() -> None:
     with servers.reachable_folder() as folder:
         write_files(folder)
         check_session(folder, text)
-        functions = FUNCTIONS.read_text(encoding="utf-8")
-        check_session(folder, functions)
-        run_functions(folder, functions)
         for block in blocks(text, "python"):
             run = typed(folder, [sys.executable, "-W", "error", "-c", block.text])
             assert run.returncode == 0, run.stdout
+        functions = FUNCTIONS.read_text(encoding="utf-8")
+        check_session(folder, functions)
+        run_functions(folder, functions)
 
 
 @pytest.mark.slow
