@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, get_args
 
 from sqlsvm.errors import OptionError
+from sqlsvm.measures import DECIDING
 
 ClassLoss = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic", "custom_margin"]
 NumberLoss = Literal[
@@ -324,9 +325,6 @@ class Option:
         return value in self.domain or (value is None and self.default is None)
 
 
-MEASURES_OF_CLASSES = "loss", "auc", "accuracy", "balanced_accuracy", "f1"
-MEASURES_OF_NUMBERS = "loss", "mae", "rmse"
-"""By which `train --select` chooses among models, on the rows held out."""
 REHLINE = {
     "svm": "hinge",
     "sSVM": "smooth_hinge",
@@ -476,7 +474,7 @@ _TABLE = (
     Option(
         "measure",
         None,
-        Choice(tuple(dict.fromkeys((*MEASURES_OF_CLASSES, *MEASURES_OF_NUMBERS)))),
+        Choice(DECIDING),
         "What decides where --lambda, --l1 or --loss is auto; if not given, auc for two classes, accuracy for more, "
         "and the loss for a number.",
         ("train",),

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlsvm.errors import OptionError
+from sqlsvm.measures import NUMBER as A_NUMBER
+from sqlsvm.measures import SEVERAL, TWO, deciding
 from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import (
     CHOSEN,
     MACHINES,
-    MEASURES_OF_CLASSES,
-    MEASURES_OF_NUMBERS,
     NUMBER_LOSSES,
     OPTIONS,
     STRENGTHS,
@@ -216,12 +216,15 @@ def _of_choosing() -> Iterator[Rule]:
     yield Rule(NOTHING_CHOSEN, ("measure",), said, "add --lambda auto, or leave out --measure")
     said = "--loss auto compares losses, so it cannot be by the loss"
     yield Rule({"loss": CHOOSES, "measure": Is(("loss",))}, (), said, "leave out --measure: then it is by the AUC")
-    for loss, kind, measures in (
-        (NUMBER, "a number", MEASURES_OF_NUMBERS),
-        (Not(NUMBER_LOSSES), "two classes", MEASURES_OF_CLASSES),
-    ):
-        said = f"--measure {{measure}} is not for a label with {kind}"
-        yield Rule({"loss": loss, "measure": Not((None, *measures))}, (), said, f"take {_or(measures)}")
+    yield from _deciding("measure")
+
+
+def _deciding(option: str) -> Iterator[Rule]:
+    """A measure that decides is one of the label."""
+    for loss, label in ((NUMBER, A_NUMBER), (Not(NUMBER_LOSSES), TWO)):
+        measures = deciding(label)
+        said = f"--{option} {{{option}}} is not for a label with {label}"
+        yield Rule({"loss": loss, option: Not((None, *measures))}, (), said, f"take {_or(measures)}")
 
 
 def _of_parts() -> Iterator[Rule]:
@@ -276,12 +279,7 @@ def _of_sets() -> Iterator[Rule]:
     yield Rule({"several": Is(("--quantile",))}, ("select",), said, "leave out --select")
     said = "--select measures models on rows that they have not seen"
     yield Rule({"holdout": MISSING, "folds": MISSING}, ("select",), said, UNSEEN)
-    for loss, kind, measures in (
-        (NUMBER, "a number", MEASURES_OF_NUMBERS),
-        (Not(NUMBER_LOSSES), "two classes", MEASURES_OF_CLASSES),
-    ):
-        said = f"--select {{select}} is not for a label with {kind}"
-        yield Rule({"loss": loss, "select": Not((None, *measures))}, (), said, f"take {_or(measures)}")
+    yield from _deciding("select")
     said = "--resume continues from passes, and --from from a model"
     yield Rule({"resume": GIVEN}, ("from",), said, "give one of them")
     said = "--from begins one training, and several values of {several} make several"
@@ -310,11 +308,9 @@ def _of_label() -> Iterator[Rule]:
     yield Rule({**many, "solver": NO_CUTS}, (), no_steps, DANE, "label known")
     no_groups = said + "--by trains two, or a number"
     yield Rule(many, ("by",), no_groups, "train each group alone, with WHERE", "label known")
-    missing = "there is no {select} of a label with more than two classes"
-    measures = tuple(m for m in MEASURES_OF_CLASSES if m != "auc")
-    yield Rule({**many, "select": Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")
-    missing = "there is no {measure} of a label with more than two classes"
-    yield Rule({**many, "measure": Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")
+    for option in ("select", "measure"):
+        measures, missing = deciding(SEVERAL), f"there is no {{{option}}} of a label with more than two classes"
+        yield Rule({**many, option: Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")
 
 
 def _of_plan() -> Iterator[Rule]:

@@ -8,13 +8,14 @@ from math import sqrt
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.of_rows import measured_by, scores_of
-from sqlsvm.ask.residuals import quantile_of, residuals, residuals_by
+from sqlsvm.ask.of_rows import scores_of
+from sqlsvm.ask.residuals import quantile_of, residuals
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Histogram, Measured, Residuals
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
+from sqlsvm.model.of_rows import of_number, of_two_classes
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
@@ -46,8 +47,8 @@ def _of_rows(groups: Groups, rows: Rows, part: Model, bins: int) -> Found:
     scores = scores_of(design, rows, theta_of(replace(groups.plan, design=design), part))
     codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
     if not part.of_numbers:
-        return measured_by(scores, codes, weights, bins)
-    return residuals_by(codes - scores, codes, weights, quantile_of(part), bins)
+        return of_two_classes(scores, codes, weights, bins)
+    return of_number(codes - scores, codes, weights, quantile_of(part), bins)
 
 
 def _whole(each: Sequence[Found]) -> Found | None:

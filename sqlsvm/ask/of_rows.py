@@ -9,14 +9,14 @@ from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.residuals import BINS, residuals_by
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import CLUSTER, TIMES
 from sqlsvm.engine.base import Rows
+from sqlsvm.measures import values_of
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.interval import Sizes, of_strata
-from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
+from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
+from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE, Classes
@@ -35,31 +35,6 @@ def scores_of(design: Design, rows: Rows, theta: Array) -> Array:
         places = rows[number_column(d)]
         found += np.append(theta, 0.0)[np.where(np.isnan(places), len(theta) + 1, places).astype(int) - 1]
     return found
-
-
-def measured_by(
-    scores: Array, signs: Array, weights: Array, bins: int = BINS, below: Array | None = None
-) -> Evaluation:
-    """From the scores of rows. `below`: the weight of the negative ones below each, if it is known."""
-    own = [np.where(signs == y, weights, 0.0) for y in (-1.0, 1.0)]
-    edges = np.histogram_bin_edges(scores, bins)
-    rows = [tuple(np.histogram(scores, edges, weights=w)[0].tolist()) for w in own]
-    above = [float(w[scores > 0.0].sum()) for w in own]
-    negatives, positives = (float(w.sum()) for w in own)
-    below = ranks(scores, *own)[0] if below is None else below
-    return Evaluation(
-        negatives=negatives,
-        positives=positives,
-        true_positive=_exact(above[1]),
-        false_positive=_exact(above[0]),
-        auc=_exact(float(own[1] @ below) / (negatives * positives)) if negatives and positives else None,
-        histogram=Histogram(tuple(edges.tolist()), rows[0], rows[1]),
-        blur=0.0,
-    )
-
-
-def _exact(value: float) -> Bounded:
-    return Bounded(value, value, value)
 
 
 def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: ProblemOptions) -> tuple[Measures, Measures]:
@@ -88,16 +63,15 @@ def several_of_rows(
     scores = np.array([scores_of(design, rows, theta) for theta in thetas])
     signs = [np.where(codes == k, 1.0, -1.0) for k in range(1, len(thetas) + 1)]
     costs = [loss.value((loss.origin or 0.0) - y * s) for y, s in zip(signs, scores, strict=True)]
-    matrix = np.zeros((len(thetas), len(thetas)))
-    np.add.at(matrix, (codes - 1, scores.argmax(axis=0)), weights)
-    return float(np.mean(costs @ weights)) / float(weights.sum()), Confusion(target.names, matrix)
+    found = of_several_classes(scores, codes, weights, target.names)
+    return float(np.mean(costs @ weights)) / float(weights.sum()), found
 
 
 def _of_numbers(
     z: Array, codes: Array, clusters: "_Clusters", options: ProblemOptions
 ) -> tuple[dict[str, float], dict[str, float]]:
-    found = residuals_by(z, codes, clusters.weights, options.quantile)
-    measures = {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+    found = of_number(z, codes, clusters.weights, options.quantile)
+    measures = values_of(found)
     if clusters.sizes.clusters < 2:
         return measures, {}
     of_square = clusters.error(z**2 - found.rmse**2)
@@ -108,9 +82,8 @@ def _of_numbers(
 def _of_two(scores: Array, codes: Array, clusters: "_Clusters") -> tuple[dict[str, float], dict[str, float]]:
     each = {y: clusters.of(codes == y) for y in (1, -1)}
     below, above = ranks(scores, each[-1].weights, each[1].weights)
-    found = measured_by(scores, codes, clusters.weights, below=below)
-    rates = {name: getattr(found, name) for name in MEASURES_OF_CLASSES if name != "loss"}
-    measures = {name: rate.value if rate else 0.0 for name, rate in rates.items()}
+    found = of_two_classes(scores, codes, clusters.weights, below=below)
+    measures = values_of(found)
     if found.auc is None or min(own.sizes.clusters for own in each.values()) < 2:
         return measures, {}
     wrong = (scores > 0.0) != (codes > 0.0)

@@ -14,10 +14,10 @@ from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.compile.clusters import apart
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.measures import MEASURES, values_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
-from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
+from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.data import Data
@@ -25,12 +25,6 @@ from sqlsvm.solve.arrays import Array
 
 MOST_BAGS = 2
 """With more, what a row adds to a measure takes minutes to count."""
-
-SMALLER = "loss", "mae", "rmse"
-"""Of these the least is the best."""
-
-OF_SEVERAL = {"accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", "f1": "macro_f1"}
-"""The measures that there are of more than two classes."""
 
 
 def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Measures]:
@@ -49,7 +43,7 @@ def best(measures: Sequence[Measures], by: str) -> int:
         hint = f"take {', '.join(measures[0])}"
         raise OptionError(f"there is no {by} of a label with more than two classes", hint=hint)
     values = [found[by] for found in measures]
-    return values.index(min(values) if by in SMALLER else max(values))
+    return values.index((min if MEASURES[by].smaller else max)(values))
 
 
 def simplest(found: Sequence[Mapping[str, Validated]], by: str, strengths: Sequence[float]) -> int:
@@ -81,24 +75,20 @@ def with_errors(
     each = zip(against_others(problem), thetas, strict=True)
     own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
     if len(thetas) > 1:
-        return own | _rates(confusion(Scored(problem, thetas))), {}
+        return own | values_of(confusion(Scored(problem, thetas))), {}
     (theta,) = thetas
     wanted = wanted and len(problem.plan.bags) <= MOST_BAGS
     found = residuals_of(problem, theta, options.quantile)
-    measures = own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+    measures = own | values_of(found)
     intervals = with_intervals_of_numbers(found, problem, theta, options, own["loss"]).intervals if wanted else {}
     return measures, {name: each.standard_error for name, each in intervals.items()}
-
-
-def _rates(found: Confusion) -> dict[str, float]:
-    return {name: found.measures[said] for name, said in OF_SEVERAL.items()}
 
 
 def _of_part(problem: Data, part: Rows, thetas: Sequence[Array], options: ProblemOptions) -> tuple[Measures, Measures]:
     """The same where the rows are in memory. In a cycle those of the label's relation are not known apart."""
     if len(thetas) > 1:
         loss, found = several_of_rows(problem.plan.design, part, thetas, options)
-        return {"loss": loss} | _rates(found), {}
+        return {"loss": loss} | values_of(found), {}
     measures, errors = with_errors_of_rows(problem.plan.design, part, thetas[0], options)
     return measures, errors if apart(problem.plan) else {}
 
@@ -110,6 +100,4 @@ def _of_two(
     of_two = evaluated(problem, theta, options) if wanted else evaluate_plan(problem.work, problem.plan, theta)
     intervals = of_two.intervals
     loss = intervals["loss"].value if "loss" in intervals else mean_loss(problem, theta, options)
-    known = ((name, getattr(of_two, name)) for name in MEASURES_OF_CLASSES if name != "loss")
-    of_rows = {"loss": loss} | {name: rate.value if rate else 0.0 for name, rate in known}
-    return of_rows, {name: each.standard_error for name, each in intervals.items()}
+    return {"loss": loss} | values_of(of_two), {name: each.standard_error for name, each in intervals.items()}

@@ -24,7 +24,8 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
-from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS
+from sqlsvm.measures import DECIDING
+from sqlsvm.options import OPTIONS
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ place_wanted = together(
     option(
         "--select",
         metavar="MEASURE",
-        type=click.Choice(dict.fromkeys((*MEASURES_OF_CLASSES, *MEASURES_OF_NUMBERS))),
+        type=click.Choice(DECIDING),
         help="With several values of --lambda or --l1: keep only the model that is the best by this on rows that it "
         "has not seen, of --folds or --holdout.",
     ),

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from sqlsvm.measures import SEVERAL, Label
 from sqlsvm.model.evaluation import Clusters, Named, intervals_as_json
 from sqlsvm.model.interval import Interval
 from sqlsvm.solve.arrays import Array
@@ -16,6 +17,7 @@ REPEATS = 400
 
 @dataclass(frozen=True)
 class Confusion:
+    kind: ClassVar[Label] = SEVERAL
     values: tuple[object, ...]
     """The classes: the label's own values."""
     matrix: Array

@@ -4,15 +4,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from sqlsvm.measures import NUMBER, TWO, Label, of_scores
 from sqlsvm.model.interval import Interval
 
-MEASURES = (
-    *("true_negative", "false_positive", "false_negative", "true_positive"),
-    *("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc"),
-)
-OF_PROBABILITIES = "brier", "log_loss"
+CELLS = "true_negative", "false_positive", "false_negative", "true_positive"
 
 
 @dataclass(frozen=True)
@@ -104,6 +101,7 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Evaluation:
+    kind: ClassVar[Label] = TWO
     negatives: float
     positives: float
     true_positive: Bounded
@@ -207,8 +205,8 @@ class Evaluation:
         return found | intervals_as_json(self) | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:
-        names = (*MEASURES, *(OF_PROBABILITIES if self.probabilities else ()))
-        return {name: getattr(self, name) for name in names}
+        names = of_scores(TWO, probabilities=self.probabilities is not None)
+        return {name: getattr(self, name) for name in (*CELLS, *names)}
 
     def _rate(self, rate: Callable[[float, float], float]) -> Bounded:
         tp, fp = self.true_positive, self.false_positive
@@ -219,6 +217,7 @@ class Evaluation:
 class Residuals:
     """How far the scores of a model are from a label that is a number. All of it is exact if `blur` is 0."""
 
+    kind: ClassVar[Label] = NUMBER
     rows: float
     mae: float
     rmse: float

@@ -2,11 +2,9 @@
 
 from typing import Any
 
+from sqlsvm.measures import MEASURES, of_scores
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Residuals
-from sqlsvm.show.evaluation import RATES
-
-OF_NUMBERS = ("mae", "rmse", "r2", "pinball", "coverage")
+from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 
 
 def of_measures(found: Evaluation | Residuals | Confusion) -> dict[str, list[Any]]:
@@ -30,5 +28,6 @@ def of_groups(found: ByGroup) -> dict[str, list[Any]]:
 def _values(found: Evaluation | Residuals | Confusion) -> dict[str, float]:
     if isinstance(found, Confusion):
         return found.measures
-    named = ((name, getattr(found, name)) for name in (RATES if isinstance(found, Evaluation) else OF_NUMBERS))
-    return {n: value.value if isinstance(value, Bounded) else value for n, value in named if value is not None}
+    names = of_scores(found.kind, probabilities=True)
+    known = {name: MEASURES[name].value(found) for name in names}
+    return {name: value for name, value in known.items() if value is not None}

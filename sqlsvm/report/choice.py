@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sqlsvm.measures import MEASURES
 from sqlsvm.model.chosen import Chosen, Measured
 from sqlsvm.report.chart import Area, Chart, Line, Mark, Points, Rule, linear, logarithmic
 from sqlsvm.report.gather import Report
@@ -55,4 +56,4 @@ def _points(each: Sequence[Measured]) -> Points:
 
 
 def _name(found: Chosen) -> str:
-    return "AUC" if found.measure == "auc" else found.measure.replace("_", " ").capitalize()
+    return MEASURES[found.measure].title

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from sqlsvm.measures import MEASURES
 from sqlsvm.options import Option
 from sqlsvm.report.chart import Area, Axis, Chart, Line, Mark, Points, linear, logarithmic
 from sqlsvm.show.several import Trained
@@ -39,7 +40,7 @@ def _measure(name: str, found: Sequence[Trained], x: Axis) -> Chart:
     errors = [t.model.validation[name].standard_error if name in t.model.validation else 0.0 for t in found]
     above, below = (_moved(points, [way * e for e in errors]) for way in (1.0, -1.0))
     marks: list[Mark] = [Area(above, below, "one standard error")] if any(errors) else []
-    title = "AUC" if name == "auc" else name.replace("_", " ").capitalize()
+    title = MEASURES[name].title
     said = f"{title} on rows that the training has not seen."
     marks.append(Line(points, "", "first", True))
     return Chart(f"path_{name}", title, said, x, _axis(title, *above, *below), tuple(marks))

@@ -9,7 +9,7 @@ from sqlsvm.report.gather import Report
 from sqlsvm.report.intervals import INTERVAL, said_of_intervals
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
-from sqlsvm.show.evaluation import RATES, interval_of, interval_of_number, measures_of
+from sqlsvm.show.evaluation import interval_of, interval_of_number, measures_of, rates_of
 from sqlsvm.terminal import amount, row_count, share, weight
 
 
@@ -86,10 +86,8 @@ def _count(found: Bounded, whole: float, number: Callable[[float], str]) -> str:
 
 def _rates(found: Evaluation, seen: Evaluation | None) -> Element:
     """The rates on the rows held out, next to the rates on the rows of the training."""
-    names = [name for name in RATES if getattr(found, name) is not None]
-    rows = [
-        [name.replace("_", " "), f"{getattr(found, name).value:.4f}", _bounds(getattr(found, name))] for name in names
-    ]
+    names = [*(rates := rates_of(found))]
+    rows = [[name.replace("_", " "), f"{rate.value:.4f}", _bounds(rate)] for name, rate in rates.items()]
     if seen is None:
         return table(("measure", "value", "proven to be"), rows, words=1, caption="Rates")
     titles = ["measure", "held out", "proven to be", "trained on"]

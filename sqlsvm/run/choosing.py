@@ -2,7 +2,6 @@
 anyway. Only what is chosen is then trained on the whole join, and proven."""
 
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from sqlsvm.compile.joined import TIMES
+from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label
 from sqlsvm.model.chosen import Chosen, Measured
-from sqlsvm.model.confusion import MEASURES as of_confusion
-from sqlsvm.model.confusion import f1
+from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
-from sqlsvm.options import FROM_LOSSES, OPTIONS, LossName
+from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
+from sqlsvm.options import DEFAULTS, FROM_LOSSES, OPTIONS, LossName
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
@@ -27,7 +28,6 @@ from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, choose, difference
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.ranks import ranks
 from sqlsvm.terminal import amount
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def settle(training: "Training", each: "Each") -> Settled:
     drawn = few(each.drawn(training), MOST, training.effort.seed)
     problem = each.of(training.problem.named_loss)[0]
     folds, time = Folds(PARTS, training.effort.seed, training.split_by), problem.plan.tree.query.time
-    measured, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
-    parts = [part for part in parts_of(folds, drawn, gap) if measured.allows(part)]
+    labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
+    parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
     rows = len(np.unique(drawn.marks[ROW]))
     if len(parts) < 2:
         return _not_chosen(training, rows)
-    name = training.measure or measured.usual
-    measuring = Measuring(partial(MEASURES[name], measured), smaller=name in SMALLER)
+    name = training.measure or USUAL[labelled.kind]
+    measuring = Measuring(partial(measured, labelled, name), smaller=MEASURES[name].smaller)
     steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
     with each.clock.during("choosing"):
@@ -187,9 +187,16 @@ class Labelled:
         return cls(drawn.codes, weights, target.classes, target.signed and not target.classes)
 
     @property
-    def usual(self) -> str:
-        """The measure that is taken if none is asked for."""
-        return "auc" if self.signed else "accuracy" if self.classes else "loss"
+    def kind(self) -> Label:
+        return TWO if self.signed else SEVERAL if self.classes else NUMBER
+
+    def answer(self, scores: Array, codes: Array, weights: Array) -> Evaluation | Confusion | Residuals:
+        """How good scores are."""
+        if self.signed:
+            return of_two_classes(scores[0], codes, weights, bins=1)
+        if self.classes:
+            return of_several_classes(scores, codes, weights, tuple(range(self.classes)))
+        return of_number(codes - scores[0], codes, weights, DEFAULTS["quantile"], bins=1)
 
     def allows(self, part: Part) -> bool:
         """Has it all classes on both sides?"""
@@ -201,60 +208,18 @@ class Labelled:
         return every > 1 and all(len(np.unique(self.codes[rows])) == every for rows in (part.rest, part.measured))
 
 
-Measure = Callable[[Labelled, Candidate, Array, Indices], float]
+def measured(labelled: Labelled, name: str, candidate: Candidate, scores: Array, rows: Indices) -> float:
+    """On these rows, by a row of scores for each class."""
+    codes, weights = labelled.codes[rows], labelled.weights[rows]
+    if name == "loss":
+        return _mean_loss(candidate, scores, rows, weights)
+    return MEASURES[name].value(labelled.answer(scores, codes, weights)) or 0.0
 
 
-def _loss(labelled: Labelled, candidate: Candidate, scores: Array, rows: Indices) -> float:
+def _mean_loss(candidate: Candidate, scores: Array, rows: Indices, weights: Array) -> float:
     """The mean over all classes."""
-    weights = labelled.weights[rows]
     costs = [
         candidate.loss.value(sample.origins[rows] - sample.signs[rows] * own)
         for sample, own in zip(candidate.samples, scores, strict=True)
     ]
     return float(np.mean(np.array(costs) @ weights) / weights.sum())
-
-
-def _auc(labelled: Labelled, candidate: Candidate, scores: Array, rows: Indices) -> float:
-    codes, weights = labelled.codes[rows], labelled.weights[rows]
-    negative, positive = (np.where(way * codes > 0.0, weights, 0.0) for way in (-1.0, 1.0))
-    below, _ = ranks(scores[0], negative, positive)
-    return float(positive @ below) / float(negative.sum() * positive.sum())
-
-
-def _of_matrix(measure: str) -> Measure:
-    """A measure of the weights by class, and by the class that is predicted."""
-
-    def of(labelled: Labelled, candidate: Candidate, scores: Array, rows: Indices) -> float:
-        codes = labelled.codes[rows]
-        k = max(2, labelled.classes)
-        own = codes.astype(int) - 1 if labelled.classes else (codes > 0.0).astype(int)
-        said = scores.argmax(axis=0) if labelled.classes else (scores[0] > 0.0).astype(int)
-        matrix = np.bincount(own * k + said, labelled.weights[rows], k * k).reshape(k, k).astype(float)
-        if measure == "f1" and not labelled.classes:
-            return float(f1(matrix)[1])
-        return of_confusion["macro_f1" if measure == "f1" else measure](matrix)
-
-    return of
-
-
-def _off(labelled: Labelled, scores: Array, rows: Indices, power: int) -> float:
-    weights = labelled.weights[rows]
-    return float(weights @ np.abs(labelled.codes[rows] - scores[0]) ** power / weights.sum())
-
-
-def _mae(labelled: Labelled, candidate: Candidate, scores: Array, rows: Indices) -> float:
-    return _off(labelled, scores, rows, 1)
-
-
-def _rmse(labelled: Labelled, candidate: Candidate, scores: Array, rows: Indices) -> float:
-    return float(np.sqrt(_off(labelled, scores, rows, 2)))
-
-
-MEASURES: Mapping[str, Measure] = {
-    "loss": _loss,
-    "auc": _auc,
-    **{name: _of_matrix(name) for name in ("accuracy", "balanced_accuracy", "f1")},
-    "mae": _mae,
-    "rmse": _rmse,
-}
-SMALLER = "loss", "mae", "rmse"

@@ -7,14 +7,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from sqlsvm.measures import MEASURES, NUMBER, TWO, deciding, of_scores
 from sqlsvm.model.confusion import Confusion, f1, precision, recall
 from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.query.rewrites.split import Part
 from sqlsvm.terminal import amount, printable, weight
-
-RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc", "brier", "log_loss")
-
 
 Measured = Evaluation | Residuals | Confusion | ByGroup
 
@@ -37,12 +35,11 @@ def draw_evaluation(
 
 def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool) -> str:
     """A line for each group, then all of them."""
-    of_numbers = any(isinstance(one.found, Residuals) for one in found.groups)
-    names = OF_NUMBERS if of_numbers else OF_CLASSES
+    names = OF_GROUPS[found.groups[0].found.kind if found.groups else TWO]
     unit, number = ("weight", weight) if weighted else ("rows", amount)
     table = columns(escape(printable(found.by)), numbers=(unit, *(name.replace("_", " ") for name in names)))
     for one in found.groups:
-        measures = (getattr(one.found, name) for name in names)
+        measures = (MEASURES[name].value(one.found) for name in names)
         table.add_row(Text(printable(str(one.value))), number(one.found.rows), *map(_short, measures))
     drawn = [on_paper(stream, table)]
     if found.whole:
@@ -52,12 +49,11 @@ def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: T
     return "\n\n".join(drawn)
 
 
-OF_CLASSES = "accuracy", "balanced_accuracy", "f1", "auc"
-OF_NUMBERS = "mae", "rmse", "r2", "coverage"
+OF_GROUPS = {TWO: tuple(n for n in deciding(TWO) if n != "loss"), NUMBER: ("mae", "rmse", "r2", "coverage")}
+"""There is room for a few."""
 
 
-def _short(found: Bounded | float | None) -> str:
-    value = found.value if isinstance(found, Bounded) else found
+def _short(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
@@ -142,21 +138,18 @@ def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
     return table
 
 
-_SHORT = {"mean absolute error": "mae", "root mean square error": "rmse", "R^2": "r2"}
-
-
 def interval_of_number(found: Residuals, said: str) -> str:
-    known = found.intervals.get(_SHORT.get(said, said))
+    known = next((each for name, each in found.intervals.items() if MEASURES[name].words == said), None)
     return f"{known.lower:.6g} to {known.upper:.6g}" if known else ""
 
 
 def measures_of(found: Residuals, weighted: bool) -> Iterator[tuple[str, str]]:
     """What is known of residuals, in words."""
     yield ("weight", weight(found.rows)) if weighted else ("rows", amount(found.rows))
-    yield "mean absolute error", f"{found.mae:.6g}"
-    yield "root mean square error", f"{found.rmse:.6g}"
+    yield MEASURES["mae"].words, f"{found.mae:.6g}"
+    yield MEASURES["rmse"].words, f"{found.rmse:.6g}"
     if found.r2 is not None:
-        yield "R^2", f"{found.r2:.4f}"
+        yield MEASURES["r2"].words, f"{found.r2:.4f}"
     if found.blur:
         yield "these are off by at most", f"{found.blur:.2g}"
     yield f"pinball loss of quantile {found.quantile:g}", f"{found.pinball:.6g}"
@@ -189,9 +182,15 @@ def _cell(found: Bounded, number: Callable[[float], str]) -> str:
     return f"{number(found.value)}{bounds}"
 
 
+def rates_of(found: Evaluation) -> dict[str, Bounded]:
+    """Those that are known."""
+    each = {name: getattr(found, name) for name in of_scores(TWO, probabilities=True)}
+    return {name: rate for name, rate in each.items() if rate is not None}
+
+
 def _rates(found: Evaluation) -> Table:
     """With bounds where there are some."""
-    rates: dict[str, Bounded] = {name: rate for name in RATES if (rate := getattr(found, name)) is not None}
+    rates = rates_of(found)
     bounds = () if all(rate.exact for rate in rates.values()) else ("at least", "at most")
     interval = ("interval",) if found.intervals else ()
     table = columns("measure", numbers=("value", *bounds, *interval))

@@ -9,13 +9,13 @@ from sklearn.svm import SVC
 from sqlsvm import RelationalSVC
 from sqlsvm.ask import machine
 from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.ask.of_rows import measured_by
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.kernel.functions import DEGREE
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
+from sqlsvm.model.of_rows import of_two_classes
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.options import KernelName
 from sqlsvm.run.train import train
@@ -165,7 +165,7 @@ def test_what_is_measured_is_what_is_predicted(engine: Engine) -> None:
     both = evaluate_parts(engine, model)
     rows = engine.fetch(predict(engine, model))
     label = np.where(rows["y"].astype(int) > 0, 1.0, -1.0)
-    whole = measured_by(rows["score"].astype(float), label, np.ones(len(label)), 10)
+    whole = of_two_classes(rows["score"].astype(float), label, np.ones(len(label)), 10)
     total = evaluate_model(engine, model)
     assert total.exact
     assert total.sample is None

@@ -15,7 +15,8 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import RelationalSVC
-from sqlsvm.model.evaluation import MEASURES, Evaluation
+from sqlsvm.measures import TWO, of_scores
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.preflight import ProblemOptions
@@ -369,7 +370,7 @@ def test_evaluation(postgres: Engine, shape: str, holdout: float | None) -> None
 
 def assert_same_measures(here: Evaluation, there: Evaluation) -> None:
     assert here.exact == there.exact
-    for name in MEASURES:
+    for name in of_scores(TWO):
         one, other = getattr(here, name), getattr(there, name)
         assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-9), name
 

@@ -13,7 +13,8 @@ from sqlsvm.ask.counting import generalised, row_counts
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.compile.oracle import NEAR
 from sqlsvm.engine.base import Engine, StatementError, Text, Values
-from sqlsvm.model.evaluation import MEASURES, Evaluation
+from sqlsvm.measures import TWO, of_scores
+from sqlsvm.model.evaluation import CELLS, Evaluation
 from sqlsvm.options import Counting
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.scaling import Scaling, scaling
@@ -143,7 +144,7 @@ def assert_pseudo_gradient(answer: Answer, raw: Data, beta: Values, lam: float) 
 
 
 def assert_evaluation(answer: Answer, wanted: Evaluation) -> None:
-    assert [r["measure"] for r in answer] == list(MEASURES)
+    assert [r["measure"] for r in answer] == [*CELLS, *of_scores(TWO)]
     for row in answer:
         bounded = getattr(wanted, row["measure"])
         found = (row["value"], row["lower"], row["upper"])

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 # From the bottom up: a file imports only from its own layer and from those above it in this list.
 LAYERS = (
-    *("errors", "options", "rules", "terminal", "files", "scratch", "reading", "paper"),
+    *("errors", "measures", "options", "rules", "terminal", "files", "scratch", "reading", "paper"),
     "sql",
     "times",
     "solve",

@@ -1,0 +1,60 @@
+"""The table of measures, against what scores of rows in memory say."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from sqlsvm.measures import DECIDING, MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label, deciding, of_scores, values_of
+from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
+
+RNG = np.random.default_rng(0)
+N = 300
+ONES = np.ones(N)
+
+
+def test_of_two_classes() -> None:
+    y, scores = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N)
+    found = of_two_classes(scores, y, ONES)
+    said = np.where(scores > 0.0, 1.0, -1.0)
+    of_labels = {
+        "accuracy": metrics.accuracy_score,
+        "precision": metrics.precision_score,
+        "recall": metrics.recall_score,
+        "f1": metrics.f1_score,
+        "balanced_accuracy": metrics.balanced_accuracy_score,
+    }
+    expected = {name: of(y, said) for name, of in of_labels.items()} | {"auc": metrics.roc_auc_score(y, scores)}
+    assert {name: MEASURES[name].value(found) for name in of_scores(TWO)} == pytest.approx(expected)
+    assert values_of(found).keys() == {*deciding(TWO)} - {"loss"}
+
+
+def test_of_several_classes() -> None:
+    codes, scores = RNG.integers(1, 4, N).astype(float), RNG.normal(size=(3, N))
+    found, said = of_several_classes(scores, codes, ONES, ("a", "b", "c")), scores.argmax(axis=0) + 1
+    assert values_of(found) == pytest.approx(
+        {
+            "accuracy": metrics.accuracy_score(codes, said),
+            "f1": metrics.f1_score(codes, said, average="macro"),
+            "balanced_accuracy": metrics.balanced_accuracy_score(codes, said),
+        }
+    )
+
+
+def test_of_a_number() -> None:
+    y, scores = RNG.normal(size=(2, N))
+    found = of_number(y - scores, y, ONES, 0.5)
+    assert {name: MEASURES[name].value(found) for name in of_scores(NUMBER)} == pytest.approx(
+        {
+            "mae": metrics.mean_absolute_error(y, scores),
+            "rmse": metrics.root_mean_squared_error(y, scores),
+            "r2": metrics.r2_score(y, scores),
+            "pinball": metrics.mean_pinball_loss(y, scores),
+            "coverage": (y <= scores).mean(),
+        }
+    )
+
+
+@pytest.mark.parametrize("label", [TWO, SEVERAL, NUMBER])
+def test_what_decides(label: Label) -> None:
+    assert USUAL[label] in deciding(label)
+    assert set(deciding(label)) <= set(DECIDING)
