@@ -20,7 +20,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit spark campaign race bench bench-quick bench-check clean constraints faults attacks versions
+.PHONY: help demo test slow all suite lint unit site spark campaign race bench bench-quick bench-check clean constraints faults attacks versions
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +80,9 @@ version-oldest: $(READY)
 
 spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 8 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
+
+site: $(READY) ## build the documentation as build/site/index.html
+	$(BIN)/python -m sphinx --fail-on-warning --quiet -c docs . build/site
 
 bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues
 	$(BIN)/python -m bench.run $(if $(MORE),--more)

@@ -15,12 +15,12 @@ from sqlsvm.cli import cli
 from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 
 DOCUMENTS = documents()
-DOCS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
+DOCS = [path for path in DOCUMENTS if path.is_relative_to(ROOT / "docs")]
 FOR_USERS = (
     *("certificate", "command-line", "databases", "describing", "nonlinear", "on-a-cluster", "options", "python"),
     *("queries", "questions", "reliability", "sql-functions"),
 )
-DEVELOPERS = [path for path in DOCS if path.stem not in FOR_USERS]
+DEVELOPERS = [path for path in DOCS if path.parent.name == "docs" and path.stem not in FOR_USERS]
 """Documents that speak about the code; the others name files of their readers too."""
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")

@@ -4,6 +4,7 @@ the page of the SQL functions, in the same folder.
 
 import io
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,20 @@ def test_describing(tmp_path: Path) -> None:
     check_session(tmp_path, page.read_text(encoding="utf-8"))
 
 
+TUTORIALS = ROOT / "docs" / "tutorials"
+
+
+@pytest.mark.slow
+def test_tutorials(tmp_path: Path, postgres_dsn: str) -> None:
+    """One after the other, in one folder. The last one names a server of its reader: here it is ours."""
+    for name in ("files", "history", "postgresql"):
+        page = TUTORIALS / f"{name}.md"
+        write_files(tmp_path, page)
+        check_session(
+            tmp_path, page.read_text(encoding="utf-8").replace("postgresql://localhost/shop", shlex.quote(postgres_dsn))
+        )
+
+
 def write_files(folder: Path, page: Path = README) -> None:
     for file, content in files(page.read_text(encoding="utf-8")):
         (folder / file).write_text(content, encoding="utf-8")
@@ -139,7 +154,7 @@ def run_functions(folder: Path, text: str) -> None:
 
 
 def files(text: str) -> Iterator[tuple[str, str]]:
-    """`-- shop.sql` in the first line of a block says that its reader keeps it under that name."""
-    for block in blocks(text, "sql"):
-        if named := re.fullmatch(r"-- (\w+\.sql)", block.lines[0]):
+    """`-- shop.sql` or `# shop.py` in the first line of a block says that its reader keeps it under that name."""
+    for block in blocks(text):
+        if named := re.fullmatch(r"(?:--|#) (\w+\.(?:sql|py))", next(iter(block.lines), "")):
             yield named[1], block.text
