@@ -7,20 +7,20 @@ The database says whether a sub-query is valid over one relation alone. Then it 
 where a name that two relations have would be an error.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.errors import FormError
+from sqlsvm.query.answers import answered
+from sqlsvm.query.asked import Asker, Describe
 from sqlsvm.query.forms import IN_FROM, outer_expressions
 from sqlsvm.query.guards import Fragment, as_typed, varying
 from sqlsvm.query.ir import MADE, VALUE, Fold, Once
 from sqlsvm.query.joins import conjuncts
 from sqlsvm.query.sources import ORIGINAL, from_items, source_of
-
-Valid = Callable[[exp.Select], bool]
 
 _AROUND = exp.Subquery, exp.Exists, exp.In, exp.Any, exp.All
 """What makes a value of a query."""
@@ -42,19 +42,19 @@ class _Item:
         return exp.Subquery(this=rows, alias=exp.TableAlias(this=self.name.copy()))
 
 
-def computed(select: exp.Select, dialect: str, fold: Fold, valid: Valid) -> exp.Select:
+def computed(select: exp.Select, dialect: str, fold: Fold, describe: Describe) -> exp.Select:
     """A FormError if a sub-query is about several relations."""
     if not any(map(_values, outer_expressions(select))):
         return select
-    made = _Computing(select.copy(), dialect, fold, valid)
+    made = _Computing(select.copy(), dialect, fold, describe)
     made.outputs()
     made.conditions()
     return made.found()
 
 
 class _Computing:
-    def __init__(self, select: exp.Select, dialect: str, fold: Fold, valid: Valid) -> None:
-        self.select, self.dialect, self.fold, self.valid = select, dialect, fold, valid
+    def __init__(self, select: exp.Select, dialect: str, fold: Fold, describe: Describe) -> None:
+        self.select, self.dialect, self.fold, self.describe = select, dialect, fold, describe
         self.joins: list[exp.Join] = select.args.get("joins") or []
         self.items = list(self._items())
         self.shown: dict[str, str] = {}
@@ -124,12 +124,18 @@ class _Computing:
         raise FormError(f"a sub-query computes a value of several relations: {shown}", hint=IN_FROM)
 
     def _is_valid(self, item: exp.Subquery) -> bool:
-        return self.valid(source_of(item, self.select, self.fold).probe)
+        return self.describe(source_of(item, self.select, self.fold).probe) is not None
+
+    def _asker(self, item: _Item) -> Asker:
+        columns = self.describe(source_of(item.node, self.select, self.fold).probe) or ()
+        names = frozenset(self.fold(column.name, True) for column in columns)
+        return Asker(item.node, item.name, names, self.select, self.dialect, self.fold, self.describe)
 
     def found(self) -> exp.Select:
         for item in self.items:
             if item.values or item.conditions:
                 made = item.wrapped(item.values, item.conditions)
+                made.set("this", answered(made.this, self._asker(item)))
                 reason = f"a sub-query computes a value: {self.shown[item.name.name]}"
                 made.meta[MADE] = Once(reason, IN_FROM, varying(made, self.dialect))
                 made.meta[ORIGINAL] = item.node.copy()

@@ -55,7 +55,7 @@ def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: 
     tree = with_audited(tree, roles.get("audited", ()), engine.dialect, engine.fold)
     tree = engine.bound(tree)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
-    tree = computed(tree, engine.dialect, engine.fold, partial(_is_valid, engine))
+    tree = computed(tree, engine.dialect, engine.fold, partial(_valid, engine))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
@@ -65,12 +65,11 @@ def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: 
     return feature_query(text, tree, columns, engine.fold, dialect=engine.dialect, **roles)
 
 
-def _is_valid(engine: Engine, query: exp.Select) -> bool:
+def _valid(engine: Engine, query: exp.Select) -> tuple[Column, ...] | None:
     try:
-        engine.describe(query)
+        return engine.describe(query)
     except StatementError:
-        return False
-    return True
+        return None
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:

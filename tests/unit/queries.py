@@ -90,7 +90,7 @@ def taken_apart(
     fold = FOLDS[dialect]
     known = {name: names.split() for name, names in TABLES.items()} | dict(tables or {})
     select = with_audited(parse(text, dialect), audited, dialect, fold)
-    select = computed(select, dialect, fold, lambda query: False)
+    select = computed(select, dialect, fold, lambda query: None)
     described = {
         s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in sources(select, fold)
     }

@@ -13,35 +13,20 @@ and value: rows that are equal there have equal nodes, so it does not matter whi
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import cast
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.facts import Facts, grouped, one
 from sqlsvm.query.ir import Equality, FeatureQuery, Once, Relation, Spanning, Term
+from sqlsvm.query.line import AT, NODE, POINT, End, ends_of, is_, place_of, point_nodes, slots, spanning_nodes
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.rewrites.meet import finds, meets
 from sqlsvm.query.variables import Variable, inner_variables
 
 FEW = 100
 """With fewer pairs of equal keys for each row, the database joins them sooner than a training counts them."""
-LEVELS = 31
-ROW, NODE = f"{sql.WORKING}row", f"{sql.WORKING}node"
-_POINT, _LOW, _HIGH = 0, 1, 2
-_BEFORE, _AT, _AFTER = 0, 1, 2
-"""Where an end lies: just before its value, or just after it."""
-
-_MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
-_ENDS = {exp.LT: (_HIGH, _BEFORE), exp.LTE: (_HIGH, _AFTER), exp.GT: (_LOW, _AFTER), exp.GTE: (_LOW, _BEFORE)}
-"""Of point < end and so on: which end it is, and where it lies."""
-
-
-@dataclass(frozen=True)
-class End:
-    kind: int
-    place: int
-    value: exp.Expression
+ROW = f"{sql.WORKING}row"
 
 
 @dataclass(frozen=True)
@@ -115,16 +100,7 @@ def _are_two(ends: Sequence[End]) -> bool:
 
 
 def _sides(condition: exp.Expression, points: str) -> Iterator[tuple[exp.Expression, End]]:
-    """The point and the ends of an interval. Nothing for another condition: then there are fewer than conditions."""
-    if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
-        yield from _sides(exp.GTE(this=condition.this.copy(), expression=condition.args["low"].copy()), points)
-        yield from _sides(exp.LTE(this=condition.this.copy(), expression=condition.args["high"].copy()), points)
-    elif isinstance(condition, tuple(_ENDS)):
-        kind, left, right = cast(type[exp.Binary], type(condition)), condition.this, condition.expression
-        if relations_in(left) != [points]:
-            kind, left, right = _MIRRORED[kind], right, left
-        if relations_in(left) == [points] and points not in relations_in(right):
-            yield left, End(*_ENDS[kind], right)
+    return ends_of(condition, lambda e: relations_in(e) == [points], lambda e: points not in relations_in(e))
 
 
 # -- the query ---------------------------------------------------------------------------------------------------------
@@ -203,45 +179,15 @@ def _with_own_equal(query: FeatureQuery, bridge: Bridge) -> FeatureQuery:
 
 def _spanning_nodes(bridge: Bridge, spans: Relation, points: Relation) -> exp.Select:
     """Of each interval, from the first slot that it has to the first one after it."""
-    slot, keys = sql.column("slot"), [sql.column(name) for name in (bridge.row, *bridge.names)]
-
-    def of(kind: int, otherwise: exp.Expression) -> exp.Expression:
-        is_there = any(end.kind == kind for end in bridge.ends)
-        return exp.Min(this=sql.case(_is(kind), slot.copy())) if is_there else otherwise
-
-    low, high = of(_LOW, sql.number(0)), of(_HIGH, exp.Min(this=sql.column("most")))
-    ends = sql.select([*((k, k.name) for k in keys), (low, "low"), (high, "high")], _slots(bridge, spans, points))
-    ends = sql.group(ends.where(exp.NEQ(this=sql.column("which"), expression=sql.integer(_POINT))), keys)
-    first, last = exp.Ceil(this=_share("low")), exp.Floor(this=_share("high"))
-    outputs = [*((k.copy(), k.name) for k in keys), (first, "a"), (last, "b"), (sql.column("level"), "level")]
-    levels = sql.select(outputs, sql.derived(ends, "ends")).join(_levels(), join_type="cross")
-    parts = [
-        _part(levels, keys, sql.column("a"), "a"),
-        _part(levels, keys, sql.minus(sql.column("b"), sql.number(1)), "b"),
-    ]
-    return exp.select("*").from_(sql.derived(sql.union_all(*parts), "nodes"))
-
-
-def _part(levels: exp.Select, keys: Sequence[exp.Column], node: exp.Expression, end: str) -> exp.Select:
-    """The nodes at one end of an interval: an odd one is not within a node of the next level that is within it."""
-    c = sql.column(end)
-    half = exp.Floor(this=exp.Div(this=c.copy(), expression=sql.number(2)))
-    is_odd = exp.GT(this=c.copy(), expression=sql.product(sql.number(2), half))
-    rows = sql.select([*((k.copy(), k.name) for k in keys), (_code(node), NODE)], sql.derived(levels.copy(), "l"))
-    return rows.where(exp.LT(this=sql.column("a"), expression=sql.column("b")), is_odd)
+    kinds = {end.kind for end in bridge.ends}
+    return spanning_nodes(_slots(bridge, spans, points), [bridge.row, *bridge.names], kinds)
 
 
 def _point_nodes(bridge: Bridge, spans: Relation, points: Relation, met: Relation) -> exp.Select:
     """Those of each point that an interval has."""
-    keys = [sql.column(name) for name in (bridge.row, *bridge.names)]
-    slot = sql.minus(sql.column("slot"), sql.number(1))
-    found = sql.select([*((k, k.name) for k in keys), (slot, "slot"), (sql.column("most"), "most")])
-    found = found.from_(_slots(bridge, spans, points)).where(_is(_POINT))
-    node = exp.Floor(this=_share("slot"))
-    rows = sql.select([*((k.copy(), k.name) for k in keys), (_code(node), NODE)], sql.derived(found, "p"))
-    rows = rows.join(_levels(), join_type="cross").where(
-        exp.LTE(this=sql.column("size"), expression=sql.column("most"))
-    )
+    names = [bridge.row, *bridge.names]
+    found = sql.select(place_of(names), _slots(bridge, spans, points)).where(is_(POINT))
+    rows = point_nodes(found, names)
     on = [sql.equal(sql.column(n, "a"), sql.column(n, "b")) for n in (*bridge.names, NODE)]
     inside = exp.select("*").from_(sql.derived(_plain_names(met, bridge), "b")).where(*on)
     return exp.select("*").from_(sql.derived(rows, "a")).where(exp.Exists(this=inside))
@@ -251,44 +197,11 @@ def _plain_names(met: Relation, bridge: Bridge) -> exp.Select:
     return sql.select([(sql.named(n, met.alias), n) for n in (*bridge.names, NODE)], met.source.copy())
 
 
-def _levels() -> exp.Values:
-    rows = [exp.Tuple(expressions=[sql.integer(n), sql.number(2**n)]) for n in range(LEVELS)]
-    names = [exp.to_identifier(name) for name in ("level", "size")]
-    return exp.Values(expressions=rows, alias=exp.TableAlias(this=exp.to_identifier("levels"), columns=names))
-
-
-def _share(name: str) -> exp.Expression:
-    return exp.Div(this=sql.column(name), expression=sql.column("size"))
-
-
-def _code(node: exp.Expression) -> exp.Expression:
-    """One number for a node and its level."""
-    code = sql.plus(sql.product(exp.paren(node.copy()), sql.number(LEVELS + 1)), sql.column("level"))
-    return exp.cast(code, exp.DType.BIGINT)
-
-
-def _is(kind: int) -> exp.Expression:
-    return sql.equal(sql.column("which"), sql.integer(kind))
-
-
 def _slots(bridge: Bridge, spans: Relation, points: Relation) -> exp.Subquery:
-    """Points and ends on one line. `slot` is the number of slots up to here, and `most` that of all of a key. A slot
-    starts at a point whose predecessor is none; among equal points the first one is that, whichever it is."""
-    line = _on_line(bridge, points, _POINT, _AT, bridge.point)
+    line = _on_line(bridge, points, POINT, AT, bridge.point)
     for end in bridge.ends:
         line = sql.union_all(line, _on_line(bridge, spans, end.kind, end.place, end.value))
-    order = ("v", "place")
-    before = sql.window(exp.Lag(this=sql.column("which")), bridge.names, order)
-    starts = sql.every(
-        [_is(_POINT), exp.NEQ(this=sql.coalesce(before, sql.integer(_LOW)), expression=sql.integer(_POINT))]
-    )
-    own = [(sql.column(n), n) for n in (bridge.row, *bridge.names, "v", "place", "which")]
-    steps = sql.select([*own, (sql.case(starts, sql.integer(1), sql.integer(0)), "start")], sql.derived(line, "line"))
-    start = sql.total(sql.column("start"))
-    slot, most = sql.window(start, bridge.names, order), sql.window(start.copy(), bridge.names)
-    kept = [(sql.column(n), n) for n in (bridge.row, *bridge.names, "which")]
-    found = sql.select([*kept, (sql.double(slot), "slot"), (sql.double(most), "most")], sql.derived(steps, "steps"))
-    return sql.derived(found, "slots")
+    return sql.derived(slots(line, bridge.names, [bridge.row]), "slots")
 
 
 def _on_line(bridge: Bridge, relation: Relation, which: int, place: int, value: exp.Expression) -> exp.Query:
