@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from sqlsvm.notebook.fitted import NotFittedError, plot_path
     from sqlsvm.notebook.looking import components, count, describe, explain, inspect
+    from sqlsvm.notebook.suggesting import suggest
 
 __all__ = [
     "ConvergenceWarning",
@@ -32,10 +33,12 @@ __all__ = [
     "inspect",
     "load",
     "plot_path",
+    "suggest",
 ]
 
 _ELSEWHERE = {
     **dict.fromkeys(("components", "count", "describe", "explain", "inspect"), "sqlsvm.notebook.looking"),
+    "suggest": "sqlsvm.notebook.suggesting",
     **dict.fromkeys(("NotFittedError", "plot_path"), "sqlsvm.notebook.fitted"),
 }
 

@@ -270,6 +270,11 @@ def table(name: str, alias: str | None = None) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name), alias=own)
 
 
+def in_schema(schema: str, name: str) -> exp.Table:
+    """A table of the user, by its real names."""
+    return exp.Table(this=exp.to_identifier(name, quoted=True), db=exp.to_identifier(schema, quoted=True))
+
+
 def users_table(name: str, alias: str) -> exp.Expression:
     """A table that stands for a relation of the user, under the relation's alias."""
     found = table(name)

@@ -1,6 +1,6 @@
 """`sqlsvm VERB ...`. Heavy imports stand inside the verbs, so that --help and a typing mistake are answered at once."""
 
-from sqlsvm.cli import compiling, demo, exporting, installed, reporting, scoring, stored, training, verbs
+from sqlsvm.cli import compiling, demo, exporting, installed, reporting, scoring, stored, suggesting, training, verbs
 from sqlsvm.cli.group import cli
 from sqlsvm.cli.running import main, run
 
@@ -15,6 +15,7 @@ __all__ = [
     "run",
     "scoring",
     "stored",
+    "suggesting",
     "training",
     "verbs",
 ]

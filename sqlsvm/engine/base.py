@@ -112,6 +112,18 @@ class Stranger:
     """The statement that takes a right from it."""
 
 
+@dataclass(frozen=True)
+class ForeignKey:
+    """Columns of a table that say which row of another one is meant: a constraint, or a guess."""
+
+    table: exp.Table
+    columns: tuple[str, ...]
+    of: exp.Table
+    keys: tuple[str, ...]
+    guess: str | None = None
+    """Why it is taken for one, if no constraint says so."""
+
+
 class Text(str):
     """A statement that an engine has rendered: what runs in every pass is rendered once."""
 
@@ -275,6 +287,14 @@ class Engine(ABC):
     def table_names(self) -> tuple[str, ...]:
         """Names of tables that a query of this session can read, for suggestions."""
 
+    def tables(self) -> tuple[exp.Table, ...]:
+        """The tables and views that a query of this session can read, each with its schema."""
+        raise OptionError(f"{self.version} does not list its tables", hint="use PostgreSQL or DuckDB for this")
+
+    def foreign_keys(self) -> tuple[ForeignKey, ...]:
+        """Those that constraints declare."""
+        return ()
+
     def size(self, rows: exp.Query) -> float:
         """About how many bytes these take, without reading one. Infinite where nothing is known."""
         return inf
@@ -437,6 +457,13 @@ class Programmable(Engine):
     @abstractmethod
     def rehearsal(self) -> AbstractContextManager[None]:
         """A transaction that is rolled back at the end. Snapshots inside are parts of it."""
+
+
+def declared_keys(found: Iterable[tuple[Any, ...]]) -> tuple[ForeignKey, ...]:
+    """From schema, table and columns of both sides, as a catalog has them."""
+    return tuple(
+        ForeignKey(sql.in_schema(*row[:2]), tuple(row[2]), sql.in_schema(*row[3:5]), tuple(row[5])) for row in found
+    )
 
 
 def as_values(cells: Iterable[object], kind: Kind) -> Values:

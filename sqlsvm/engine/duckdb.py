@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from glob import iglob
+from itertools import starmap
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from sqlsvm.engine.base import (
     Called,
     Column,
     Engine,
+    ForeignKey,
     Kind,
     Parameters,
     Refusal,
@@ -34,6 +36,7 @@ from sqlsvm.engine.base import (
     Values,
     as_rows,
     as_values,
+    declared_keys,
     widened,
 )
 from sqlsvm.engine.duckdb_sql import ROW, files_named, spelled, tables_in, twice_hashed
@@ -128,6 +131,14 @@ _UNIQUE_KEYS = """\
 SELECT lower(schema_name), lower(current_schema()), lower(table_name), [lower(name) FOR name IN constraint_column_names]
 FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"""
 
+_TABLES = """\
+SELECT table_schema, table_name FROM information_schema.tables
+WHERE table_catalog IN (current_database(), 'temp') ORDER BY ALL"""
+
+_FOREIGN_KEYS = """\
+SELECT schema_name, table_name, constraint_column_names, schema_name, referenced_table, referenced_column_names
+FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' AND database_name = current_database() ORDER BY ALL"""
+
 
 class DuckDB(Engine):
     """One session with a DuckDB of this process."""
@@ -188,6 +199,12 @@ class DuckDB(Engine):
 
     def table_names(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_TABLE_NAMES))
+
+    def tables(self) -> tuple[exp.Table, ...]:
+        return tuple(starmap(sql.in_schema, self._ask(_TABLES)))
+
+    def foreign_keys(self) -> tuple[ForeignKey, ...]:
+        return declared_keys(self._ask(_FOREIGN_KEYS))
 
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         """With those that make a table and are not listed as reading only."""

@@ -8,8 +8,20 @@ from typing import Any
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Abilities, Called, Column, Kind, Parameters, Programmable, Spelling, Stranger
+from sqlsvm.engine.base import (
+    Abilities,
+    Called,
+    Column,
+    ForeignKey,
+    Kind,
+    Parameters,
+    Programmable,
+    Spelling,
+    Stranger,
+    declared_keys,
+)
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.errors import EngineError, OptionError
 
@@ -41,6 +53,26 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.rel
 LEFT JOIN unnest($1::text[]) WITH ORDINALITY AS path (name, place) ON path.name = n.nspname
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY name"""
+
+# A partition has the rows of its table, and a schema that this role may not use holds nothing to read.
+_TABLES = """\
+SELECT n.nspname, c.relname FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition
+  AND n.nspname <> 'information_schema' AND (n.nspname !~ '^pg_' OR n.oid = pg_my_temp_schema())
+  AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+ORDER BY n.nspname, c.relname"""
+
+_FOREIGN_KEYS = """\
+SELECT tn.nspname, t.relname,
+  ARRAY(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY AS at (number, place)
+    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = at.number ORDER BY at.place),
+  fn.nspname, f.relname,
+  ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY AS at (number, place)
+    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = at.number ORDER BY at.place)
+FROM pg_catalog.pg_constraint AS k
+JOIN pg_catalog.pg_class AS t ON t.oid = k.conrelid JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.relnamespace
+JOIN pg_catalog.pg_class AS f ON f.oid = k.confrelid JOIN pg_catalog.pg_namespace AS fn ON fn.oid = f.relnamespace
+WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY tn.nspname, t.relname, k.conname"""
 
 # Also the functions of an aggregate, which PostgreSQL says is immutable, and that of an operator.
 _VOLATILE_FUNCTIONS = """\
@@ -220,6 +252,12 @@ class PgCatalog(Programmable):
 
     def table_names(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_TABLE_NAMES, [self._names.path]))
+
+    def tables(self) -> tuple[exp.Table, ...]:
+        return tuple(starmap(sql.in_schema, self._ask(_TABLES)))
+
+    def foreign_keys(self) -> tuple[ForeignKey, ...]:
+        return declared_keys(self._ask(_FOREIGN_KEYS))
 
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [*map(list, zip(*called, strict=True))]))

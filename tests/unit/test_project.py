@@ -33,6 +33,7 @@ LAYERS = (
     "run",
     "store",
     "ask",
+    "suggest",
     "psql",
     "show",
     "report",

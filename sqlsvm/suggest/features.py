@@ -1,0 +1,100 @@
+"""The features of a row itself: its own columns, and those of the rows that its foreign keys lead to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine
+from sqlsvm.suggest.joined import Joined, Value, unused, word
+from sqlsvm.suggest.looked import Looked, looked, seconds
+from sqlsvm.suggest.telling import tells
+from sqlsvm.times import DATES, DAY
+
+
+@dataclass(frozen=True)
+class Feature:
+    """An output of the query."""
+
+    expression: exp.Expression
+    name: str
+    block: str
+    """What it is read from."""
+
+
+@dataclass
+class Chosen:
+    """Features, and what was left out, with the reason."""
+
+    features: list[Feature] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """Columns by reason."""
+    telling: set[Value] = field(default_factory=set)
+    """Columns that tell the label."""
+
+    def leave_out(self, what: object, why: str) -> None:
+        columns = self.left_out.setdefault(why, [])
+        if str(what) not in columns:
+            columns.append(str(what))
+
+
+def row_features(
+    engine: Engine, rows: Joined, label: Value, time: Value, taken: set[str], known: Sequence[Value] = ()
+) -> Chosen:
+    """`known`: columns that are no features and need no reason."""
+    columns = looked(engine, rows, rows.values)
+    by_value = {column.value: column for column in columns}
+    (wanted, when) = by_value[label], by_value[time]
+    chosen, late = Chosen(), _late_tables(rows, columns, when)
+    for column in columns:
+        if column.value not in (label, time, *known):
+            _choose(chosen, column, wanted, when, rows, late, taken)
+    return chosen
+
+
+def _choose(
+    chosen: Chosen, column: Looked, label: Looked, time: Looked, rows: Joined, late: set[str], taken: set[str]
+) -> None:
+    value = column.value
+    if value.alias in late:
+        chosen.leave_out(f"{value.alias}.*", f"rows that may be dated at or after {time.value}")
+    elif not column.is_key and tells(column, label):
+        chosen.telling.add(value)
+        chosen.leave_out(value, f"tells the label {label.value}")
+    elif why := column.why_not:
+        chosen.leave_out(value, why)
+    elif column.what == "date" and (_is_late(column, time) or time.kind not in DATES):
+        chosen.leave_out(value, f"at or after {time.value} in some rows, so set after it")
+    else:
+        chosen.features.append(_feature(column, time, rows, taken))
+
+
+def _feature(column: Looked, time: Looked, rows: Joined, taken: set[str]) -> Feature:
+    value = column.value
+    name = value.column.name if value.alias == rows.alias else word(f"{value.alias}_{value.column.name}")
+    if column.what != "date":
+        return Feature(value.expression, unused([name], taken), value.alias)
+    return Feature(days_between(value.expression, time.value.expression), unused([f"{name}_days"], taken), value.alias)
+
+
+def days_between(earlier: exp.Expression, later: exp.Expression) -> exp.Expression:
+    return exp.Div(this=exp.paren(sql.minus(seconds(later), seconds(earlier))), expression=sql.integer(DAY))
+
+
+def _is_late(column: Looked, time: Looked) -> bool:
+    return bool(np.any(column.values >= time.values))  # a NULL is nan, and is not
+
+
+def _late_tables(rows: Joined, columns: Sequence[Looked], time: Looked) -> set[str]:
+    """The lookups of which every date is at or after the row in some rows: they may be of the future."""
+    dates: dict[str, list[bool]] = {}
+    for column in columns:
+        if column.kind in DATES and column.value.alias != rows.alias and len(column.known):
+            dates.setdefault(column.value.alias, []).append(_is_late(column, time))
+    late = {alias for alias, found in dates.items() if all(found)}
+    for step in rows.steps:  # what is reached through such a row
+        if step.source in late:
+            late.add(step.alias)
+    return late if time.kind in DATES else set()

@@ -1,0 +1,118 @@
+"""A table with the tables that its foreign keys lead to: its lookups."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column, ForeignKey
+from sqlsvm.suggest.schema import Schema
+from sqlsvm.suggest.table import Table
+
+DEPTH = 2
+"""So many foreign keys in a row are followed."""
+MOST = 30
+"""Lookups of one table."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row, or none, of another table for each row."""
+
+    source: str
+    """The alias of what the foreign key is in."""
+    key: ForeignKey
+    table: Table
+    alias: str
+
+    @property
+    def on(self) -> list[exp.Expression]:
+        pairs = zip(self.key.columns, self.key.keys, strict=True)
+        return [sql.equal(sql.named(own, self.source), sql.named(of, self.alias)) for own, of in pairs]
+
+    @property
+    def said(self) -> str:
+        own = ", ".join(f"{self.source}.{name}" for name in self.key.columns)
+        guess = f" (no constraint says so: guessed {self.key.guess})" if self.key.guess else ""
+        return f"{self.alias}: the row of {self.table.name} that {own} refers to{guess}"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column of a joined table."""
+
+    alias: str
+    column: Column
+
+    @property
+    def expression(self) -> exp.Column:
+        return sql.named(self.column.name, self.alias)
+
+    def __str__(self) -> str:
+        return f"{self.alias}.{self.column.name}"
+
+
+@dataclass(frozen=True)
+class Joined:
+    alias: str
+    table: Table
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def values(self) -> list[Value]:
+        tables = [(self.alias, self.table), *((step.alias, step.table) for step in self.steps)]
+        return [Value(alias, column) for alias, table in tables for column in table.columns]
+
+    def select(self, outputs: sql.Outputs) -> exp.Select:
+        made = sql.select(outputs, aliased(self.table.place, self.alias))
+        for step in self.steps:
+            made = sql.join(made, aliased(step.table.place, step.alias), step.on, "left")
+        return made
+
+
+def joined(schema: Schema, table: Table, depth: int = DEPTH) -> Joined:
+    """With each table that a foreign key leads to, or two in a row. A cycle ends there too."""
+    alias = word(table.name)
+    steps, taken = list[Step](), {alias}
+    reached = [(alias, table)]
+    for _ in range(depth):
+        reached, before = [], reached
+        for source, each in before:
+            for key in schema.refers(each):
+                step = _step(schema, source, key, taken)
+                steps.append(step)
+                reached.append((step.alias, step.table))
+    return Joined(alias, table, tuple(steps[:MOST]))
+
+
+def _step(schema: Schema, source: str, key: ForeignKey, taken: set[str]) -> Step:
+    table = schema.table(key.of)
+    alias = unused([word(table.name), word(re.sub(r"(_?id|_?key)$", "", key.columns[-1], flags=re.I))], taken)
+    return Step(source, key, table, alias)
+
+
+def unused(wanted: Sequence[str], taken: set[str]) -> str:
+    """A name that is not taken yet, and is now."""
+    numbered = (f"{wanted[-1]}_{n}" for n in range(2, len(taken) + 3))
+    name = next(name for name in (*wanted, *numbered) if name and name not in taken)
+    taken.add(name)
+    return name
+
+
+LONGEST = 50
+"""PostgreSQL cuts names at 63 bytes."""
+
+
+def word(name: str) -> str:
+    """A name in lower case that needs no quotes, unless it is a keyword."""
+    found = re.sub(r"\W+", "_", name.lower()).strip("_") or "t"
+    found = found if not found[0].isdigit() else f"t{found}"
+    return found.encode()[:LONGEST].decode(errors="ignore")
+
+
+def aliased(place: exp.Table, alias: str) -> exp.Table:
+    made = place.copy()
+    made.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return made

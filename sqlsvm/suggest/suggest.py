@@ -1,0 +1,85 @@
+"""A query for a label of a table, from what the database says of its tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.suggest import write
+from sqlsvm.suggest.features import Chosen, row_features
+from sqlsvm.suggest.joined import Joined, Value, joined
+from sqlsvm.suggest.schema import Schema, read_schema
+from sqlsvm.suggest.table import Table
+from sqlsvm.times import DATES
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a suggestion is asked for."""
+
+    table: str
+    label: str
+    time: str
+    entity: Sequence[str] = ()
+    windows: Sequence[str] | None = None
+    tables: Sequence[str] = ()
+    """No others than these; all, if there are none."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    query: str
+    questions: tuple[str, ...]
+    """What the database does not say, for a person to answer."""
+
+    def __str__(self) -> str:
+        return self.query
+
+
+def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
+    schema, table = read_schema(engine, wanted.table, wanted.tables)
+    label, time = (_column(engine, table, flag, name) for flag, name in _roles(wanted))
+    rows = joined(schema, table)
+    chosen = row_features(engine, rows, label, time, {label.column.name, time.column.name})
+    query = _query(rows, label, chosen)
+    write.commented(query, *_said(rows, label, time), *write.left_out(chosen.left_out))
+    return Suggestion(write.text(engine, query), ())
+
+
+def _roles(wanted: Wanted) -> list[tuple[str, str]]:
+    return [("--label", wanted.label), ("--time", wanted.time)]
+
+
+def _column(engine: Engine, table: Table, flag: str, name: str) -> Value:
+    exact = table.column(name)
+    found = exact or next((c for c in table.columns if engine.fold(c.name, True) == engine.fold(name, False)), None)
+    if found is None:
+        names = [column.name for column in table.columns]
+        raise OptionError(f"{flag}: {table.name} has no column {name}", hint=nearest(name, names))
+    if flag == "--time" and found.kind not in (*DATES, "numeric"):
+        raise OptionError(f"--time: {name} is of type {found.type}", hint="take a date, a timestamp or a number")
+    return Value(joined(Schema((table,), ()), table).alias, found)
+
+
+def _query(rows: Joined, label: Value, chosen: Chosen) -> exp.Select:
+    steps = {step.alias: step for step in rows.steps}
+    needed = _needed(rows, {feature.block for feature in chosen.features})
+    outputs = [(label.expression, label.column.name), *((f.expression, f.name) for f in chosen.features)]
+    query = Joined(rows.alias, rows.table, tuple(s for s in rows.steps if s.alias in needed)).select(outputs)
+    for join in query.args.get("joins") or []:
+        write.commented(join, steps[join.this.alias].said)
+    return query
+
+
+def _needed(rows: Joined, used: set[str]) -> set[str]:
+    """The lookups that are read, and those on the way to them."""
+    for step in reversed(rows.steps):
+        if step.alias in used:
+            used = used | {step.source}
+    return used
+
+
+def _said(rows: Joined, label: Value, time: Value) -> list[str]:
+    return [f"a row of {rows.table.name}: its label is {label.column.name}, its time {time.column.name}"]
