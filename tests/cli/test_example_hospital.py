@@ -2,6 +2,7 @@
 
 import io
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.model.memory import scores
 from sqlsvm.run.train import train
 from sqlsvm.show.training import draw_training
-from tests import servers
 from tests.docs.markdown import blocks, section
 from tests.docs.sessions import commands, played, says
 from tests.ground.opened import truth
@@ -74,19 +74,18 @@ def test_every_stay_counts_the_same(duckdb: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_page() -> None:
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
     """In one shell and in their order, on all of its rows."""
     wanted = [command for block in blocks(PAGE, "console") for command in commands(block)]
-    with servers.reachable_folder() as folder:
-        for path in HERE.iterdir():
-            if path.is_file():
-                shutil.copy(path, folder)
-        for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
-            assert status == 0, f"{command.text}\n{got}"
-            assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
-        *_, last = blocks(PAGE, "sql")
-        with connect(f"embedded:{folder / 'hospital'}") as engine:
-            (score,) = next(iter(asked(engine, last.text.rstrip(";\n")).values()))
+    for path in HERE.iterdir():
+        if path.is_file():
+            shutil.copy(path, tmp_path)
+    for command, (status, got) in zip(wanted, played(tmp_path, wanted), strict=True):
+        assert status == 0, f"{command.text}\n{got}"
+        assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
+    *_, last = blocks(PAGE, "sql")
+    with connect(f"duckdb:{tmp_path / 'hospital.duckdb'}") as engine:
+        (score,) = next(iter(asked(engine, last.text).values()))
     assert score > 0
 
 
