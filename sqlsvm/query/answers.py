@@ -16,12 +16,12 @@ from typing import cast
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.asked import Asker, Question, sub_queries
+from sqlsvm.query.asked import Asker, Names, Question, sub_queries
+from sqlsvm.query.firsts import bare, can_order, first_of, first_rows, shown
 from sqlsvm.query.forms import outer_expressions
-from sqlsvm.query.guards import varying
+from sqlsvm.query.ir import VALUE
 from sqlsvm.query.known_functions import is_aggregate
 from sqlsvm.query.line import AT, LOW, NODE, POINT, is_, place_of, point_nodes, slots, spanning_nodes
-from sqlsvm.query.sources import source_of
 
 ANSWER = f"{sql.WORKING}answer"
 
@@ -30,9 +30,6 @@ _MERGED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.Lo
 _RUNNING = (*_MERGED, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
 """These ignore NULL, and are NULL of no rows, but COUNT is 0."""
 _WHOLE = exp.Window, exp.WithinGroup, exp.Query, exp.IgnoreNulls, exp.RespectNulls
-_INTEGERS = {"smallint", "integer", "bigint", "int2", "int4", "int8"}
-_TIMES = {"date", "timestamp", "timestamp without time zone"}
-_TEXTS = {"text", "varchar", "character varying"}
 
 
 @dataclass
@@ -46,11 +43,11 @@ class Answers:
 
     @property
     def keys(self) -> list[str]:
-        return [f"k{i}" for i in range(len(self.question.keys))]
+        return self.question.key_names
 
     @property
     def ends(self) -> list[str]:
-        return [f"e{i}" for i in range(len(self.question.ends))]
+        return self.question.end_names
 
     @property
     def inputs(self) -> list[str]:
@@ -64,36 +61,25 @@ class Answers:
         asked.set("this", sql.column(self.inputs[self.values.index(of)]))
         if asked not in self.asked:
             self.asked.append(asked)
-        found = sql.named(f"{ANSWER}_a{self.asked.index(asked)}", self.alias)
+        found = sql.named(f"{VALUE}_a{self.asked.index(asked)}", self.alias)
         return sql.coalesce(found, sql.integer(0)) if isinstance(asked, exp.Count) else found
 
     def joined(self, rows: exp.Select, asker: Asker) -> exp.Select:
-        asking = [*(outer for _, outer in self.question.keys), *(end.value for end in self.question.ends)]
-        names = [*self.keys, *self.ends]
-        results = [f"a{i}" for i in range(len(self.asked))]
-        own = [(sql.column(name, "r"), f"{ANSWER}_{name}") for name in (*names, *results)]
-        quoted = [exp.alias_(value, name, quoted=True) for value, name in own]
-        found = exp.Select(expressions=quoted).from_(sql.derived(self._found(asker, names, asking), "r"))
-        pairs = zip(names, asking, strict=True)
-        on = [sql.equal(sql.named(f"{ANSWER}_{name}", self.alias), value.copy()) for name, value in pairs]
-        return sql.join(rows, sql.aliased(found, self.alias), on, "left")
+        results: sql.Named = [(sql.column(f"a{i}", "r"), f"{VALUE}_a{i}") for i in range(len(self.asked))]
+        names = sql.columns([*self.keys, *self.ends], "r")
+        return _with(rows, self.question, shown(names, results, sql.derived(self._found(asker), "r")), self.alias)
 
-    def _found(self, asker: Asker, names: Sequence[str], asking: Sequence[exp.Expression]) -> exp.Select:
+    def _found(self, asker: Asker) -> exp.Select:
         if not self.question.ends:
             results = [(asked, f"a{i}") for i, asked in enumerate(self.asked)]
             return sql.grouped(sql.columns(self.keys), results, sql.derived(self._rows([]), "v"))
-        questions = sql.select([(value.copy(), name) for value, name in zip(asking, names, strict=True)])
-        questions = questions.from_(asker.item.copy()).where(*(sql.not_null(value) for value in asking)).distinct()
+        questions = self.question.questions(asker.item)
         return self._running(questions) if len(self.ends) == 1 else self._merged(questions, asker)
 
     def _rows(self, more: sql.Named) -> exp.Select:
-        """Rows of the question, with their keys and what is aggregated."""
-        keys = [(inner.copy(), name) for (inner, _), name in zip(self.question.keys, self.keys, strict=True)]
+        """Rows of the question, with what is aggregated."""
         inputs = [(value.copy(), name) for value, name in zip(self.values, self.inputs, strict=True)]
-        point = [self.question.point] if self.question.point else []
-        present = (sql.not_null(e) for e in (*(key for key, _ in keys), *point))
-        found = self.question.rows.copy().where(*present)
-        return found.select(*(exp.alias_(e, name, copy=False) for e, name in [*keys, *more, *inputs]))
+        return self.question.points([*more, *inputs])
 
     # -- one end -------------------------------------------------------------------------------------------------------
 
@@ -188,46 +174,92 @@ def _whole(aggregate: exp.Expression, parts: Sequence[exp.Expression]) -> exp.Ex
     return exp.Div(this=found[0], expression=found[1]) if len(found) > 1 else found[0]
 
 
+@dataclass
+class Firsts:
+    """What is asked about the first of the same rows in the same order."""
+
+    question: Question
+    order: Sequence[exp.Ordered]
+    alias: str
+    values: list[exp.Expression] = field(default_factory=list)
+
+    def value(self, of: exp.Expression) -> exp.Expression:
+        if of not in self.values:
+            self.values.append(of)
+        return sql.named(f"{VALUE}_y{self.values.index(of)}", self.alias)
+
+    def joined(self, rows: exp.Select, asker: Asker) -> exp.Select:
+        outputs = [(value, f"{VALUE}_y{i}") for i, value in enumerate(self.values)]
+        return _with(rows, self.question, first_rows(self.question, asker, outputs, self.order), self.alias)
+
+
+def _with(rows: exp.Select, question: Question, found: exp.Select, alias: str) -> exp.Select:
+    pairs = zip([*question.key_names, *question.end_names], question.asking, strict=True)
+    on = [sql.equal(sql.named(f"{VALUE}_{name}", alias), value.copy()) for name, value in pairs]
+    return sql.join(rows, sql.aliased(found, alias), on, "left")
+
+
 # -- the sub-queries ---------------------------------------------------------------------------------------------------
+
+
+class _Found:
+    """The answers to each question. Sub-queries that ask the same share them."""
+
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+        self.aggregates: dict[Question, Answers] = {}
+        self.firsts: dict[tuple[Question, tuple[exp.Ordered, ...]], Firsts] = {}
+
+    def all(self) -> list[Answers | Firsts]:
+        return [*self.aggregates.values(), *self.firsts.values()]
+
+    def value(self, value: exp.Subquery | exp.Exists) -> exp.Expression | None:
+        """What stands for a sub-query; None if it is not of this kind."""
+        asked = _counted(value.this) if isinstance(value, exp.Exists) else value.this
+        order = first_of(asked) if asked else None
+        read = self.asker.question(bare(asked) if order else asked) if asked else None
+        if not asked or not read or len(asked.selects) != 1:
+            return None
+        if isinstance(value, exp.Exists) and not read[0].ends:
+            return None
+        output = cast(exp.Expression, asked.selects[0].unalias().copy())
+        return self._first(output, order, *read) if order else self._aggregated(output, *read)
+
+    def _first(
+        self, output: exp.Expression, order: list[exp.Ordered], question: Question, names: Names
+    ) -> exp.Expression | None:
+        is_plain = names.are_of(output, inner=True) and not output.find(*_WHOLE) and not _aggregates(output)
+        if not is_plain or not can_order(question, names, order):
+            return None
+        alias = f"{ANSWER}_first{len(self.firsts)}"
+        return self.firsts.setdefault((question, tuple(order)), Firsts(question, order, alias)).value(output)
+
+    def _aggregated(self, output: exp.Expression, question: Question, names: Names) -> exp.Expression | None:
+        aggregates = _aggregates(output)
+        can = _RUNNING if len(question.ends) < 2 else _MERGED
+        taken = [_input(node, can) for node in aggregates]
+        if not all(taken) or not taken or output.find(*_WHOLE):
+            return None
+        if not all(names.are_of(pair[1], inner=True) for pair in taken if pair):
+            return None
+        alias = f"{ANSWER}{len(self.aggregates)}"
+        answers = self.aggregates.setdefault(question, Answers(question, alias))
+        result = exp.Paren(this=output)
+        for node, pair in zip(aggregates, taken, strict=True):
+            assert pair
+            node.replace(answers.value(*pair))
+        return names.qualified(result)
 
 
 def answered(rows: exp.Select, asker: Asker) -> exp.Select:
     """SELECT o.*, values FROM o WHERE conditions, with answers in place of those sub-queries that have one."""
-    if varying(source_of(asker.item, asker.around, asker.fold).expression, asker.dialect):
-        return rows
-    made, found = rows.copy(), dict[Question, Answers]()
-    for root in outer_expressions(made):
-        for value in sub_queries(root):
-            _answer(value, asker, found)
-    used = [answers for answers in found.values() if answers.asked]
-    for answers in used:
+    made, found = rows.copy(), _Found(asker)
+    for value in [value for root in outer_expressions(made) for value in sub_queries(root)]:
+        if (answer := found.value(value)) is not None:
+            value.replace(exp.alias_(answer, value.alias, quoted=True) if value.alias else answer)
+    for answers in found.all():
         made = answers.joined(made, asker)
-    return made if used and asker.described(made) is not None else rows
-
-
-def _answer(value: exp.Subquery | exp.Exists, asker: Asker, found: dict[Question, Answers]) -> None:
-    asked = _counted(value.this) if isinstance(value, exp.Exists) else value.this
-    read = asker.question(asked) if asked else None
-    if not asked or not read:
-        return
-    question, names = read
-    if isinstance(value, exp.Exists) and not question.ends:
-        return
-    output = asked.selects[0].unalias().copy()
-    aggregates = _aggregates(output)
-    can = _RUNNING if len(question.ends) < 2 else _MERGED
-    taken = [_input(node, can) for node in aggregates]
-    if len(asked.selects) != 1 or not all(taken) or not taken or output.find(*_WHOLE):
-        return
-    if not all(names.are_of(pair[1], inner=True) for pair in taken if pair) or not _are_alike(question, asker):
-        return
-    answers = found.setdefault(question, Answers(question, f"{ANSWER}{len(found)}"))
-    result: exp.Expression = exp.Paren(this=output)
-    for node, pair in zip(aggregates, taken, strict=True):
-        assert pair
-        node.replace(answers.value(*pair))
-    made = names.qualified(result)
-    value.replace(exp.alias_(made, value.alias, quoted=True) if value.alias else made)
+    return made if found.all() and asker.described(made) is not None else rows
 
 
 def _counted(asked: exp.Expr) -> exp.Select | None:
@@ -263,27 +295,3 @@ def _input(node: exp.Expr, can: tuple[type[exp.Expr], ...]) -> tuple[exp.Express
     if isinstance(node, exp.Filter):
         value = sql.case(node.expression.this.copy(), value)
     return cast(exp.Expression, aggregate), value
-
-
-def _are_alike(question: Question, asker: Asker) -> bool:
-    """On one line, values of two types might compare otherwise than in a condition."""
-    inner = [*(key for key, _ in question.keys), *([question.point] if question.point else [])]
-    outer = [key for _, key in question.keys]
-    ends = [end.value for end in question.ends]
-    theirs = _types(question.rows, inner, asker)
-    mine = _types(exp.Select().from_(asker.item.copy()), [*outer, *ends], asker)
-    if theirs is None or mine is None:
-        return False
-    size = len(outer)
-    pairs = [*zip(theirs[:size], mine[:size], strict=True), *((theirs[-1], end) for end in mine[size:])]
-    return all(_alike(one, other) for one, other in pairs)
-
-
-def _types(rows: exp.Select, values: Sequence[exp.Expression], asker: Asker) -> list[str] | None:
-    of = rows.copy().select(*(exp.alias_(v.copy(), f"c{i}") for i, v in enumerate(values)))
-    columns = asker.described(of)
-    return None if columns is None else [column.type.lower() for column in columns]
-
-
-def _alike(one: str, other: str) -> bool:
-    return one == other or any({one, other} <= family for family in (_INTEGERS, _TIMES, _TEXTS))

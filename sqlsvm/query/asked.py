@@ -5,13 +5,15 @@
 asks, about the rows of visits with kind = 3: those with customer = o.customer, and with day below o.day.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Column
+from sqlsvm.query.guards import varying
 from sqlsvm.query.ir import Fold
 from sqlsvm.query.joins import conjuncts
 from sqlsvm.query.line import End, ends_of
@@ -22,6 +24,9 @@ Describe = Callable[[exp.Select], tuple[Column, ...] | None]
 
 _CLAUSES = {"expressions", "from_", "joins", "where"}
 _ANY_OF = (exp.In, exp.Any, exp.All, exp.Exists)
+_INTEGERS = {"smallint", "integer", "bigint", "int2", "int4", "int8"}
+_TIMES = {"date", "timestamp", "timestamp without time zone"}
+_TEXTS = {"text", "varchar", "character varying"}
 _JOINS = {"this", "on", "kind", "side"}
 
 
@@ -34,6 +39,31 @@ class Question:
     keys: tuple[tuple[exp.Expression, exp.Expression], ...]
     point: exp.Expression | None
     ends: tuple[End, ...]
+
+    @property
+    def key_names(self) -> list[str]:
+        return [f"k{i}" for i in range(len(self.keys))]
+
+    @property
+    def end_names(self) -> list[str]:
+        return [f"e{i}" for i in range(len(self.ends))]
+
+    @property
+    def asking(self) -> list[exp.Expression]:
+        """What the other relation has for the keys and ends."""
+        return [*(outer for _, outer in self.keys), *(end.value for end in self.ends)]
+
+    def points(self, more: sql.Named) -> exp.Select:
+        """The rows, with their keys and more."""
+        keys = [(inner.copy(), name) for (inner, _), name in zip(self.keys, self.key_names, strict=True)]
+        present = [sql.not_null(e) for e in (*(key for key, _ in keys), *([self.point] if self.point else []))]
+        found = self.rows.copy().where(*present)
+        return found.select(*(exp.alias_(e, name, copy=False) for e, name in [*keys, *more]))
+
+    def questions(self, item: exp.Expression) -> exp.Select:
+        names = [*self.key_names, *self.end_names]
+        found = sql.select([(e.copy(), name) for e, name in zip(self.asking, names, strict=True)])
+        return found.from_(item.copy()).where(*map(sql.not_null, self.asking)).distinct()
 
 
 @dataclass(frozen=True)
@@ -65,7 +95,8 @@ class Asker:
             return None
         rows = exp.Select(**{key: asked.args[key] for key in ("from_", "joins") if asked.args.get(key)}).copy()
         of = tuple(end for _, end in ends)
-        return Question(rows.where(*own), tuple(keys), points.pop() if points else None, of), names
+        found = Question(rows.where(*own), tuple(keys), points.pop() if points else None, of)
+        return (found, names) if _are_alike(found, self) else None
 
     def _inside(self, asked: exp.Select) -> "Names | None":
         inner: dict[str, frozenset[str]] = {}
@@ -116,8 +147,10 @@ class Names:
 
     def _has(self, expression: exp.Expr, *, inner: bool) -> bool:
         """Has it columns of this side, and of no other?"""
-        is_plain = expression.find(exp.Column) is not None and expression.find(exp.Query) is None
-        return is_plain and self.are_of(expression, inner=inner)
+        return expression.find(exp.Column) is not None and self._is_plain(expression, inner=inner)
+
+    def _is_plain(self, expression: exp.Expr, *, inner: bool) -> bool:
+        return expression.find(exp.Query) is None and self.are_of(expression, inner=inner)
 
     def keys(self, condition: exp.Expression) -> Iterator[tuple[exp.Expression, exp.Expression]]:
         if isinstance(condition, exp.EQ):
@@ -127,7 +160,7 @@ class Names:
 
     def ends(self, condition: exp.Expression) -> Iterator[tuple[exp.Expression, End]]:
         of = self.qualified(condition)
-        yield from ends_of(of, lambda e: self._has(e, inner=True), lambda e: self._has(e, inner=False))
+        yield from ends_of(of, lambda e: self._has(e, inner=True), lambda e: self._is_plain(e, inner=False))
 
     def qualified(self, expression: exp.Expression) -> exp.Expression:
         """With the name of its relation at each column."""
@@ -162,3 +195,39 @@ def sub_queries(root: exp.Expr) -> list[exp.Subquery | exp.Exists]:
     outer = root.walk(prune=lambda n: isinstance(n, exp.Query | exp.Exists))
     found = (n for n in outer if isinstance(n, exp.Subquery | exp.Exists) and isinstance(n.this, exp.Select))
     return [n for n in found if isinstance(n, exp.Exists) or not isinstance(n.parent, _ANY_OF)]
+
+
+def asker_of(item: exp.Expression, select: exp.Select, dialect: str, fold: Fold, describe: Describe) -> Asker | None:
+    """None for an item of FROM without a name, that is not valid alone, or whose rows may be others the next time."""
+    alias = item.args.get("alias")
+    name = alias.this if alias else item.this
+    source = source_of(item, select, fold) if isinstance(name, exp.Identifier) else None
+    columns = describe(source.probe) if source and not varying(source.expression, dialect) else None
+    if columns is None:
+        return None
+    names = frozenset(fold(column.name, True) for column in columns)
+    return Asker(item, name, names, select, dialect, fold, describe)
+
+
+def _are_alike(question: Question, asker: Asker) -> bool:
+    """On one line, values of two types might compare otherwise than in a condition."""
+    inner = [*(key for key, _ in question.keys), *([question.point] if question.point else [])]
+    outer = [key for _, key in question.keys]
+    ends = [end.value for end in question.ends]
+    theirs = _types(question.rows, inner, asker)
+    mine = _types(exp.Select().from_(asker.item.copy()), [*outer, *ends], asker)
+    if theirs is None or mine is None:
+        return False
+    size = len(outer)
+    pairs = [*zip(theirs[:size], mine[:size], strict=True), *((theirs[-1], end) for end in mine[size:])]
+    return all(_alike(one, other) for one, other in pairs)
+
+
+def _types(rows: exp.Select, values: Sequence[exp.Expression], asker: Asker) -> list[str] | None:
+    of = rows.copy().select(*(exp.alias_(v.copy(), f"c{i}") for i, v in enumerate(values)))
+    columns = asker.described(of)
+    return None if columns is None else [column.type.lower() for column in columns]
+
+
+def _alike(one: str, other: str) -> bool:
+    return one == other or any({one, other} <= family for family in (_INTEGERS, _TIMES, _TEXTS))

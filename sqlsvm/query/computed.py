@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.errors import FormError
 from sqlsvm.query.answers import answered
-from sqlsvm.query.asked import Asker, Describe
+from sqlsvm.query.asked import Describe, asker_of
 from sqlsvm.query.forms import IN_FROM, outer_expressions
 from sqlsvm.query.guards import Fragment, as_typed, varying
 from sqlsvm.query.ir import MADE, VALUE, Fold, Once
@@ -126,16 +126,12 @@ class _Computing:
     def _is_valid(self, item: exp.Subquery) -> bool:
         return self.describe(source_of(item, self.select, self.fold).probe) is not None
 
-    def _asker(self, item: _Item) -> Asker:
-        columns = self.describe(source_of(item.node, self.select, self.fold).probe) or ()
-        names = frozenset(self.fold(column.name, True) for column in columns)
-        return Asker(item.node, item.name, names, self.select, self.dialect, self.fold, self.describe)
-
     def found(self) -> exp.Select:
         for item in self.items:
             if item.values or item.conditions:
                 made = item.wrapped(item.values, item.conditions)
-                made.set("this", answered(made.this, self._asker(item)))
+                if asker := asker_of(item.node, self.select, self.dialect, self.fold, self.describe):
+                    made.set("this", answered(made.this, asker))
                 reason = f"a sub-query computes a value: {self.shown[item.name.name]}"
                 made.meta[MADE] = Once(reason, IN_FROM, varying(made, self.dialect))
                 made.meta[ORIGINAL] = item.node.copy()

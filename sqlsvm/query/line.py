@@ -28,13 +28,21 @@ class End:
     place: int
     value: exp.Expression
 
+    def met_by(self, point: exp.Expression, value: exp.Expression | None = None) -> exp.Expression:
+        """The condition that a point is on this side of it."""
+        compares = next(kind for kind, end in _ENDS.items() if end == (self.kind, self.place))
+        return cast(type[exp.Expression], compares)(this=point, expression=(value or self.value).copy())
+
 
 def ends_of(condition: exp.Expression, is_point: Test, is_end: Test) -> Iterator[tuple[exp.Expression, End]]:
     """The point and the ends of an interval. Nothing for another condition: then there are fewer than conditions."""
     if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
         low, high = condition.args["low"].copy(), condition.args["high"].copy()
-        yield from ends_of(exp.GTE(this=condition.this.copy(), expression=low), is_point, is_end)
-        yield from ends_of(exp.LTE(this=condition.this.copy(), expression=high), is_point, is_end)
+        found = [
+            *ends_of(exp.GTE(this=condition.this.copy(), expression=low), is_point, is_end),
+            *ends_of(exp.LTE(this=condition.this.copy(), expression=high), is_point, is_end),
+        ]
+        yield from found if len(found) == 2 else ()
     elif isinstance(condition, tuple(_ENDS)):
         kind, left, right = cast(type[exp.Binary], type(condition)), condition.this, condition.expression
         if not is_point(left):
