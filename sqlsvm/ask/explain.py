@@ -48,12 +48,12 @@ from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
+from sqlsvm.run.problems import Problems
 from sqlsvm.run.pseudo_oracle import of_label, sketching
-from sqlsvm.run.solving import Solving
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.solution import Record, State
+from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, printable
 
 Phase = Literal["prepare", "measure", "sample", "pass"]
@@ -221,8 +221,7 @@ def _first_pass(problem: Data, training: Training, beta: Given | None) -> Record
         return None
     problem.work.clock.begin("solving")
     once = replace(training, effort=replace(training.effort, max_passes=1))
-    penalty = training.penalising.of(problem)
-    return Solving(problem).solve(once, penalty, state=None if start is None else State.at(start)).history[0]
+    return Problems(problem).solve(once, [start])[0].history[0]
 
 
 def _scaled(problem: Data, beta: Given) -> Array:

@@ -16,8 +16,9 @@ from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
+from sqlsvm.run.making import NOTHING
 from sqlsvm.run.resume import Continuation
-from sqlsvm.run.train import NOTHING, NOTHING_ELSE, train_each
+from sqlsvm.run.train import NOTHING_ELSE, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import OnPass

@@ -31,7 +31,7 @@ from sqlsvm.solve.penalty import Penalty
 from sqlsvm.terminal import amount
 
 if TYPE_CHECKING:
-    from sqlsvm.run.solving import Each
+    from sqlsvm.run.problems import Problems
     from sqlsvm.run.training import Training
 
 steps = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Settled(NamedTuple):
         return replace(model, chosen=self.chosen, notes=(*model.notes, *self.notes))
 
 
-def settle(training: "Training", each: "Each") -> Settled:
+def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
     drawn = few(each.drawn(training), MOST, training.effort.seed)
     problem = each.of(training.problem.named_loss)[0]
@@ -148,12 +148,12 @@ def of_loss(training: "Training", loss: str) -> ProblemOptions:
     return replace(training.problem, loss=cast(LossName, loss))
 
 
-def candidates(training: "Training", each: "Each", drawn: Drawn) -> list[Candidate]:
+def candidates(training: "Training", each: "Problems", drawn: Drawn) -> list[Candidate]:
     losses = FROM_LOSSES if "loss" in training.chooses else (training.problem.loss,)
     return [_candidate(replace(training, problem=of_loss(training, loss)), each, drawn) for loss in losses]
 
 
-def _candidate(training: "Training", each: "Each", drawn: Drawn) -> Candidate:
+def _candidate(training: "Training", each: "Problems", drawn: Drawn) -> Candidate:
     loss = training.problem.named_loss
     problems = each.of(loss)
     samples = [replace(drawn, optima={}).as_sample(p.plan.design.target, loss.origin) for p in problems]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
+from typing import NamedTuple
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES
@@ -30,6 +31,18 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Effort
 
 
+class Key(NamedTuple):
+    """Which rows of a query."""
+
+    group: object = None
+    """The value of the column that makes groups; None for all rows."""
+    fold: int | None = None
+    """The one that is left out, or that is measured."""
+
+
+ALL = Key()
+
+
 @dataclass(frozen=True)
 class Data:
     """A query on one snapshot, planned, measured and scaled: all that problems with this design have in common."""
@@ -47,6 +60,11 @@ class Data:
     """All rows of the join, where they are in memory. Then nothing is asked of the database any more."""
     part: Rows | None = None
     """The rows of a part of the join that is only measured, if they are in memory."""
+    key: Key = ALL
+
+    @property
+    def in_group(self) -> bool:
+        return self.key.group is not None
 
     @property
     def rows(self) -> float:

@@ -6,7 +6,9 @@ their first pass, too. A join that is small enough to be in memory is read once 
 training makes passes.
 """
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -15,23 +17,29 @@ import numpy as np
 from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES
+from sqlsvm.compile.moments import needed
 from sqlsvm.compile.prepare import node_table
 from sqlsvm.engine.base import Column, Rows
 from sqlsvm.errors import DataError
+from sqlsvm.model.model import Model
 from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.query.rewrites.split import Folds, Parts, Round
-from sqlsvm.run.apart import Made, again, can_share
+from sqlsvm.run.apart import Made, again, can_share, of_these
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.data import Data, weighted
 from sqlsvm.run.derived import derived
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import without_class_weights
+from sqlsvm.run.making import OnFold
 from sqlsvm.run.measuring import asked_moments, moments_of
+from sqlsvm.run.problems import Problems
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.solution import State
+
+steps = logging.getLogger(__name__)
 
 ROWS, FOLD = "sqlsvm_fold_rows", "sqlsvm_fold"
 ALIKE = 1.0, 1.0
@@ -133,3 +141,75 @@ def in_place(plan: Plan) -> Plan:
     """The plan that reads the label's node from its own relation."""
     own = frozenset({plan.label_node})
     return replace(plan, copied=plan.copied - own, merged=plan.merged - own)
+
+
+# -- the trainings without each fold -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Missed:
+    """What the folds did not prove, or could not measure."""
+
+    folds: int
+    unproven: Counter[str]
+    """In how many folds a training, by its name, has not converged."""
+    errors: list[DataError]
+    """Why folds were left out: the models are proven, and the other folds measure them."""
+
+    def told(self, models: Mapping[str, Model]) -> dict[str, Model]:
+        each = models.items()
+        return {name: replace(model, notes=(*model.notes, *self._notes(name))) for name, model in each}
+
+    def _notes(self, name: str) -> Iterator[str]:
+        if unproven := self.unproven[name]:
+            said = f"the training without a fold has not converged in {unproven} of {self.folds} folds"
+            yield f"{said}: the measures are of what it had reached; try more --max-passes"
+        if self.errors:
+            first, few = self.errors[0], "" if self.folds - len(self.errors) > 1 else ", and there are no measures"
+            said = f"{len(self.errors)} of {self.folds} folds could not be measured{few}"
+            yield f"{said}: {first.message}; {first.hint or 'use fewer folds'}"
+
+
+def in_folds(problems: Problems, found: Mapping[str, list[Array]], on_fold: OnFold) -> Missed:
+    """The same trainings without each fold, from what they found on all rows."""
+    data, training = problems.data, next(iter(problems.trainings.values()))
+    folds = Folds(training.folds or 0, training.effort.seed, training.split_by, training.gap)
+    by_class = training.problem.intercept == "free"
+    rows = folded(data, folds, needed(data.plan, training.problem.scale, by_class=by_class))
+    begun, missed = _begun(problems, rows, found), Missed(folds.number, Counter[str](), list[DataError]())
+    for fold in range(len(rows.rounds)):
+        steps.info("training without fold %s of %s", fold + 1, len(rows.rounds))
+        try:
+            with rows.without(fold) as rest:
+                here = problems.on(rest)
+                for loss, made in begun.items():
+                    here.know(loss, of_these(rest, loss, made, rows.rounds[fold].trains))
+                weights = _solved(here, found, begun, missed.unproven)
+            with rows.within(fold) as part:
+                on_fold(part, weights)
+        except DataError as error:
+            missed.errors.append(error)
+    return missed
+
+
+def _begun(problems: Problems, rows: Folded, found: Mapping[str, list[Array]]) -> dict[Loss, list[Made]]:
+    """The passes that all folds share, of each loss."""
+    begun, trainings = dict[Loss, list[Made]](), problems.trainings.items()
+    for loss in dict.fromkeys(training.problem.named_loss for _, training in trainings):
+        points = [beta for name, each in trainings if each.problem.named_loss == loss for beta in found[name]]
+        if (state := problems.state(loss)) and (made := rows.begin(loss, state, points)):
+            begun[loss] = made
+    return begun
+
+
+def _solved(
+    here: Problems, found: Mapping[str, list[Array]], begun: Container[Loss], unproven: Counter[str]
+) -> dict[str, list[Array]]:
+    """The raw weights of each training."""
+    weights = dict[str, list[Array]]()
+    for name, training in here.order.items():
+        begins = None if training.problem.named_loss in begun or here.data.drawn else found[name]
+        solutions = here.solve(training, begins, own=True)
+        unproven[name] += not all(solution.converged for solution in solutions)
+        weights[name] = [here.data.scaling.to_raw(solution.beta) for solution in solutions]
+    return weights

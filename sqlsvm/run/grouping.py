@@ -1,30 +1,19 @@
-"""Training the groups of a problem, one model for each."""
+"""The models of groups of rows: for each group the same steps as for all rows."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
 
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError
-from sqlsvm.model.model import Model, Skipped, TrainedOn
-from sqlsvm.model.plain import plain
-from sqlsvm.model.raw import start_of
+from sqlsvm.model.model import Model, Skipped
 from sqlsvm.model.several import grouped
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups, Progress
-from sqlsvm.run.modelling import model_of
-from sqlsvm.run.notes import one_class, predicts_one
-from sqlsvm.run.solving import Solving
+from sqlsvm.run.making import Making
+from sqlsvm.run.notes import PREDICTS
 from sqlsvm.run.training import Training
-from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Going, Solution
-
-if TYPE_CHECKING:
-    from sqlsvm.run.resume import Continuation
-
 
 NAMED = 5
 """As many groups are named."""
@@ -32,33 +21,53 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Grouping:
-    engine: Engine
-    name: str
-    text: str
-    training: Training
-    known: TrainedOn
-    keeping: "Continuation | None" = None
-    start: Model | None = None
-    """Groups begin at its weights: each at those of its group, or at the only ones."""
+    making: Making
+    groups: Groups
 
-    def model(self, groups: Groups, left_out: Moments | None) -> Model:
-        found: dict[object, Model] = {}
+    @property
+    def _training(self) -> Training:
+        return next(iter(self.making.trainings.values()))
+
+    def models(self, left_out: Moments | None) -> list[Model]:
+        """One for each training."""
+        found: dict[object, list[Model]] = {}
         skipped: list[Skipped] = []
-        progress = Progress(len(groups.groups))
-        for group, made in self._each(groups):
-            if isinstance(made, Model):
-                found[group.value] = made
-            else:
-                skipped.append(Skipped(group.value, group.rows, made.message))
+        progress = Progress(len(self.groups.groups))
+        for group, rows in self._in_turn():
+            try:
+                with self._opened(group, rows) as data:
+                    found[group.value] = self.making.models(data)
+            except DataError as error:
+                skipped.append(Skipped(group.value, group.rows, error.message))
             progress.one()
         if not found:
             why = skipped[0].why if skipped else "no row of the join has a value there"
             hint = "take a column with fewer values, of which each has rows of both classes"
-            raise DataError(f"no group of --by {groups.by.feature} can be trained", detail=why, hint=hint)
-        found = {group.value: found[group.value] for group in groups.groups if group.value in found}
-        model = grouped(groups.by.feature, found, skipped, groups.ungrouped)
+            raise DataError(f"no group of --by {self.groups.by.feature} can be trained", detail=why, hint=hint)
+        values = [group.value for group in self.groups.groups if group.value in found]
+        parts = zip(*(found[value] for value in values), strict=True)
+        return [self._model(dict(zip(values, each, strict=True)), skipped, left_out) for each in parts]
+
+    def _in_turn(self) -> Iterator[tuple[Group, Rows | None]]:
+        """The groups, each with its rows if these are read."""
+        read, others = self.groups.small(self._training.effort)
+        yield from self.groups.rows(read)
+        yield from ((group, None) for group in others)
+
+    def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:
+        asked = self._training.problem
+        if rows is not None:
+            return nullcontext(self.groups.in_memory(group, rows, asked.class_weight, asked.scale, asked.nulls))
+        free = asked.intercept == "free"
+        return self.groups.in_database(group, asked.class_weight, scale=asked.scale, by_class=free)
+
+    def _model(self, parts: dict[object, Model], skipped: list[Skipped], left_out: Moments | None) -> Model:
+        model = grouped(self.groups.by.feature, parts, skipped, self.groups.ungrouped)
         model = replace(model, notes=tuple(self._notes(model)))
-        return model if left_out is None else replace(model, trained_on=self._held_out(groups.all, left_out))
+        if left_out is None:
+            return model
+        held_out = self.groups.all.plan.design.target.by_class(left_out.n, left_out.n_negative)
+        return replace(model, trained_on=replace(self.making.known, held_out=held_out))
 
     def _notes(self, model: Model) -> Iterator[str]:
         if model.skipped:
@@ -69,70 +78,13 @@ class Grouping:
             yield f"{are.format(model.by)} skipped: {named}{more}"
         if model.ungrouped:
             yield f"{model.by} is NULL in {model.ungrouped:,.10g} rows of the join: these are in no group"
-        tol, each = self.training.effort.tol, zip(model.groups, model.parts, strict=True)
+        tol, each = self._training.effort.tol, zip(model.groups, model.parts, strict=True)
         if nothing := [str(of.value) for of, part in each if part.converged and part.gap > tol]:
             said = "no more than what rounding may add to sums of such numbers: it may be 0"
             yield f"the objective of {model.by} {_listed(nothing)} is {said}"
-        if ones := [str(of.value) for of in model.groups if of.notes]:
-            hint = "; try --class-weight balanced" if self.training.problem.class_weight == "none" else ""
+        if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
+            hint = "; try --class-weight balanced" if self._training.problem.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {_listed(ones)}{hint}"
-
-    def _held_out(self, problem: Data, left_out: Moments) -> TrainedOn:
-        """Of all groups together."""
-        rows = problem.plan.design.target.by_class(left_out.n, left_out.n_negative)
-        return replace(self.known, held_out=rows)
-
-    def _each(self, groups: Groups) -> Iterator[tuple[Group, Model | DataError]]:
-        read, others = groups.small(self.training.effort)
-        for group, rows in groups.rows(read):
-            try:
-                asked = self.training.problem
-                problem = groups.in_memory(group, rows, asked.class_weight, asked.scale, asked.nulls)
-                yield group, self._solved(group, problem)
-            except DataError as error:
-                yield group, error
-        for group in others:
-            try:
-                with self._in_database(groups, group) as problem:
-                    made = self._solved(group, problem)
-            except DataError as error:
-                yield group, error
-            else:
-                yield group, made
-
-    @cached_property
-    def _starts(self) -> dict[object, Model]:
-        if self.start is None:
-            return {}
-        return {plain(of.value): part for of, part in zip(self.start.groups, self.start.parts, strict=False)}
-
-    @property
-    def _one_start(self) -> Model | None:
-        return None if self.start is None or self.start.family else self.start
-
-    def _in_database(self, groups: Groups, group: Group) -> AbstractContextManager[Data]:
-        asked = self.training.problem
-        free = asked.intercept == "free"
-        return groups.in_database(group, asked.class_weight, scale=asked.scale, by_class=free)
-
-    def _solved(self, group: Group, problem: Data) -> Model:
-        penalty, start = self.training.penalising.of(problem), self._starts.get(plain(group.value), self._one_start)
-        going: Going = self.keeping.group(group.value, problem, penalty) if self.keeping else {}
-        begins = None
-        if start is not None and not going.get("state"):
-            begins = problem.scaling.to_scaled(start_of(problem.plan, start))
-        solution = Solving(problem).solve(self.training, penalty, begins, **going)
-        if self.keeping:
-            self.keeping.ended([solution], more=True, group=group.value)
-        if problem.drawn is None:
-            return self._model(problem, penalty, solution, None)
-        signed = problem.plan.design.target.signed
-        one = one_class(problem.drawn, solution.beta) if signed else None
-        return self._model(problem, penalty, solution, (predicts_one(self.known.label_values[one > 0]),) if one else ())
-
-    def _model(self, problem: Data, penalty: Penalty, solution: Solution, notes: tuple[str, ...] | None) -> Model:
-        asked = self.engine, self.name, self.text, self.training
-        return model_of(*asked, problem, penalty, solution, self.known, notes=notes)
 
 
 def _listed(values: list[str]) -> str:

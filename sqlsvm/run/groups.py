@@ -33,7 +33,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rows import rows_of
 from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
-from sqlsvm.run.data import Data, balanced, weighted
+from sqlsvm.run.data import Data, Key, balanced, weighted
 from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.holdout import kept
 from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, shifted, with_own_categories
@@ -163,7 +163,8 @@ class Groups:
         weighing = class_weighted(plan.design.target, rows)
         moments = moments_in_memory(plan, rows, weighing, how, nulls, by_class=True)
         own = scaling(plan.design, moments, how)
-        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=read_rows(own, rows, weighing))
+        drawn = read_rows(own, rows, weighing)
+        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=Key(group.value))
 
     @contextmanager
     def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Data]:
@@ -191,7 +192,8 @@ class Groups:
             made = centred(work, plan, found)
             plan, found = (plan, found) if made is plan else (made, read_moments(work, made, measured))
             found = with_products(work, plan, with_constants(work, plan, found))
-            yield replace(self.all, plan=plan, moments=found, scaling=scaling(plan.design, found, scale))
+            how = scaling(plan.design, found, scale)
+            yield replace(self.all, plan=plan, moments=found, scaling=how, key=Key(group.value))
 
 
 def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:

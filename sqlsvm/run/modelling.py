@@ -19,7 +19,8 @@ from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.notes import constants, made_once, only_class, predicts_one
+from sqlsvm.run.notes import constants, made_once, one_class, only_class, predicts_one
+from sqlsvm.run.problems import Problem
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
@@ -32,16 +33,14 @@ def model_of(
     name: str,
     text: str,
     training: Training,
-    problem: Data,
-    penalty: Penalty,
-    solution: Solution,
     known: TrainedOn,
+    asked: Problem,
+    solution: Solution,
     left_out: Moments | None = None,
     some: Drawn | None = None,
-    *,
-    notes: tuple[str, ...] | None = None,
 ) -> Model:
-    """`left_out`: of the rows held out. `some`: rows of the join that are in memory. `notes`, if they are known."""
+    """`left_out`: of the rows held out. `some`: rows of the join that are in memory."""
+    problem, penalty = asked.data, asked.penalty
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design)
     unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))
@@ -73,7 +72,7 @@ def model_of(
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
-        notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)) if notes is None else notes,
+        notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)),
         history=tuple(as_json(record) for record in solution.history),
         options=training.kept,
         maps=problem.query.maps,
@@ -128,6 +127,11 @@ def _notes(
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta, proof = solution.beta, solution.certificate
+    if problem.in_group and problem.drawn:  # there may be very many: the model says the rest once
+        signed = problem.plan.design.target.signed
+        if one := one_class(problem.drawn, beta) if signed else None:
+            yield predicts_one(label_values[one > 0])
+        return
     yield from made_once(problem.query)
     if training.is_kernel:
         if training.machine.kernel == "sigmoid":

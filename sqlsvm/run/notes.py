@@ -20,6 +20,7 @@ from sqlsvm.times import DATES
 
 UNLIKELY = 0.9
 """With less than this share of what a model must cost that predicts one class only, nothing is counted."""
+PREDICTS = "the model predicts"
 ROUNDED = 1e-9
 """Counts of rows with weights are equal up to this share."""
 
@@ -119,7 +120,7 @@ def _unlikely(problem: Data, solution: Solution, penalty: Penalty, wrong: float)
 
 
 def predicts_one(value: object) -> str:
-    return f"the model predicts {value} for every row of the join"
+    return f"{PREDICTS} {value} for every row of the join"
 
 
 def one_class(drawn: Drawn, beta: Array) -> int | None:

@@ -1,15 +1,20 @@
 """From the text of a query to its features, with those that maps make, and to a problem on one snapshot."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
 from sqlsvm.maps.asked import columns_of
 from sqlsvm.maps.mapped import Mapped, Maps
+from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
@@ -19,8 +24,17 @@ from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked, timed
 from sqlsvm.reading import made
+from sqlsvm.rules import refuse
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
+from sqlsvm.run.holdout import counted_part, prepared_part
+from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.notes import at_random
+from sqlsvm.run.training import Training
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.terminal import NOTE
+
+steps = logging.getLogger(__name__)
 
 MapsOrSeed = Sequence[Mapped] | int
 """Those of a stored model, or the seed of those that the options ask for."""
@@ -65,3 +79,50 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
     roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
     query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
     return readable(read)(query, Facts(engine))
+
+
+def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped, ...] = ()) -> FeatureQuery:
+    """With its maps, if they are not known, and with a mark for the rows that are held out."""
+    maps, held = known or training.effort.seed, training.held
+    query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
+    if training.chooses:
+        from sqlsvm.query.rewrites.marks import telling
+
+        query = rewritten(query, Facts(engine), telling(training.split_by))
+    check_plan(query, training)
+    if training.is_random and (said := at_random(query, Facts(engine))):
+        steps.log(NOTE, "note: %s", said)
+    return query
+
+
+def check_plan(query: FeatureQuery, training: Training) -> None:
+    """What the query itself does not go with."""
+    optional = query.label_relation if query.label_relation in query.parents else None
+    refuse(training.options | {"sums": next(iter(query.sums), None), "optional": optional}, "plan known")
+
+
+def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Data, Moments | None]:
+    """The problem to train on, and the sizes of the part that is held out."""
+    holdout, left_out = training.held, None
+    effort = training.effort if training.solver == "dane" and not training.problem.by else None
+    if holdout is None:
+        problem = prepared(work, query, training.problem, effort=effort)
+    else:
+        target = training.problem.target(work.engine, query)
+        left_out = counted_part(work, query, training.problem, holdout, "holdout", target)
+        problem = prepared_part(work, query, training.problem, holdout, "train", effort, target)
+    return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
+
+
+def descending(problem: Data, scale: Scale) -> Data:
+    """The paper's bounds need features in [-1, 1], and counts within a factor, which a grid does not give."""
+    plan = problem.plan
+    if scale == "none":
+        largest = read_moments(problem.work, plan, frozenset({"largest"})).largest
+        for c in plan.design.coordinates:
+            if largest[c.index] > 1.0:
+                raise DataError(
+                    f"feature {c.feature} reaches {largest[c.index]:g}, and descent needs features in [-1, 1]",
+                    hint="use --scale maxabs",
+                )
+    return replace(problem, plan=replace(plan, method="sketch") if plan.method == "grid" else plan)

@@ -29,14 +29,16 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.model.plain import plain
-from sqlsvm.options import Number
+from sqlsvm.options import OPTIONS, Number
+from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.design import Design, without_other
 from sqlsvm.query import FeatureQuery
 from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
 from sqlsvm.run.data import Data
+from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Going, Solution, State
+from sqlsvm.solve.solution import Solution, State
 from sqlsvm.times import TIMES
 
 Column = tuple[str, str, object]
@@ -214,11 +216,9 @@ class Continuation:
             if self._changed is None:
                 self._parts = {part.group: part for part in self.before.parts}
 
-    def group(self, value: object, problem: Data, penalty: Penalty) -> Going:
-        """What the training of a group goes on from."""
-        states, _ = self._state_of(plain(value), [problem], [penalty])
-        state = states[0] if states else None
-        return {"state": state, "on_state": lambda state: self.remember([state], group=plain(value))}
+    def group(self, value: object, problems: Sequence[Data], penalties: Sequence[Penalty]) -> list[State] | None:
+        """The same for a group."""
+        return self._state_of(plain(value), problems, penalties)[0]
 
     def ended(self, solutions: Sequence[Solution], *, more: bool, group: object = None) -> None:
         """A training of these passes has ended. They are kept if it did not converge, or if `more` is to come."""
@@ -286,6 +286,24 @@ class Continuation:
         if before.digests is None:
             return "the run ended before its rows were identified"
         return moved(before.digests, self._take(self._problem))
+
+
+def objective(database: str, text: str, training: Training) -> dict[str, Any]:
+    """All but the rows that the cuts of a training depend on."""
+    return {"database": database, **asked_for(text, training)}
+
+
+def asked_for(text: str, training: Training) -> dict[str, Any]:
+    """Dane and bundle share their cuts, for any penalty. Descent has steps of its own. Rows in which an audited column
+    is NULL may be left out. Maps may depend on the seed."""
+    descends = training.solver == "descent"
+    shared = {"objective", "steps"} if descends else {"objective"}
+    found = {OPTIONS[name].said: value for name, value in training.options.items() if OPTIONS[name].changes in shared}
+    seed = training.effort.seed if training.holdout or training.problem.map else None
+    solver = "descent" if descends else "dane or bundle"
+    columns = audited(training.problem.constrain)
+    found |= {"fair to": columns} if columns else {}
+    return {"query": text, **found, "seed": seed, "solver": solver}
 
 
 def _unlike(part: Part, problem: Data) -> str | None:

@@ -96,6 +96,11 @@ class Training:
         return replace(found, problem=replace(self.problem, loss=loss)) if "loss" in self.chooses else found
 
     @property
+    def ungrouped(self) -> "Training":
+        """What is asked of the rows of all groups: class weights are those of each."""
+        return replace(self, problem=replace(self.problem, class_weight="none")) if self.problem.by else self
+
+    @property
     def penalising(self) -> Penalising:
         return Penalising(self.lam, self.l1, self.problem.intercept == "free", self.problem.constrain)
 

@@ -14,8 +14,9 @@ from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
 from sqlsvm.run.choosing import few, parts_of
-from sqlsvm.run.solving import Each
-from sqlsvm.run.train import opened, query_of, train
+from sqlsvm.run.opening import opened, query_of
+from sqlsvm.run.problems import Problems
+from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.show.training import draw_training
@@ -91,7 +92,7 @@ def test_no_row_of_the_label_is_on_both_sides(engine: Engine, by: str | None, me
         query = query_of(engine, QUERY, training)
         with workspace(engine, reads=query.tables) as work:
             problem, _ = opened(work, query, training)
-            drawn = few(Each(problem).drawn(training), 1500, 0)
+            drawn = few(Problems(problem).drawn(training), 1500, 0)
     assert 1000 < len(drawn.codes) < 1900
     rows: dict[float, tuple[float, float]] = {}
     for row, code, amount in zip(drawn.marks[ROW], drawn.codes, drawn.rows.numbers[:, 1], strict=True):
@@ -121,7 +122,7 @@ def test_parts_can_go_forward_in_time(engine: Engine) -> None:
         found = train(engine, "m", QUERY, training)
         query = query_of(engine, QUERY, training)
         with workspace(engine, reads=query.tables) as work:
-            drawn = Each(opened(work, query, training)[0]).drawn(training)
+            drawn = Problems(opened(work, query, training)[0]).drawn(training)
     assert found.chosen
     assert found.chosen.split == "5 parts forward in time, by id"
     for part in parts_of(Folds(5), drawn, 100.0):

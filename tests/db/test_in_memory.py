@@ -14,9 +14,9 @@ from sqlsvm.plan.preflight import planned
 from sqlsvm.query.facts import Facts
 from sqlsvm.run import join_oracle, lookup, small
 from sqlsvm.run.data import Data
-from sqlsvm.run.opening import labelled
-from sqlsvm.run.solving import Solving
-from sqlsvm.run.train import opened, query_of, train, train_each
+from sqlsvm.run.opening import labelled, opened, query_of
+from sqlsvm.run.problems import Problems
+from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from tests.db.test_numbers import numbers
@@ -311,12 +311,12 @@ def test_a_state_goes_on_in_memory(engine: Engine) -> None:
     asked = training(lam=1e-4, tol=1e-6, max_passes=2, counting="grid", sample=100)
     with workspace(engine) as work:
         problem = opened(work, query_of(engine, join.query, asked), asked)[0]
-        first = Solving(problem).solve(asked, asked.penalising.of(problem))
+        first = Problems(problem).solve(asked)[0]
     assert not first.converged
     there = reading(replace(asked, effort=replace(asked.effort, max_passes=20)))
     with workspace(engine) as work:
         problem = opened(work, query_of(engine, join.query, there), there)[0]
-        rest = Solving(problem).solve(there, there.penalising.of(problem), state=first.state)
+        rest = Problems(problem).solve(there, states=[first.state])[0]
     assert rest.converged
     assert rest.certificate.lower_bound <= first.certificate.objective_upper
     assert len(rest.history) > len(first.history)

@@ -9,7 +9,7 @@ import pytest
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.run import sharing
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.solving import Solving
+from sqlsvm.run.problems import Problems
 from sqlsvm.run.training import Training
 from tests.ground.joins import Join
 from tests.ground.opened import build
@@ -71,7 +71,7 @@ def objective(rows: Rows, weights: dict[str, float], class_weights: tuple[float,
 def assert_between(engine: Engine, query: str, given: Training) -> None:
     rows = asked(engine, query)
     with open_problem(engine, query, given.problem) as problem:
-        solution = Solving(problem).solve(given, given.penalising.of(problem))
+        solution = Problems(problem).solve(given)[0]
     names = [c.feature for c in problem.plan.design.coordinates]
     weights = dict(zip(names, problem.scaling.to_raw(solution.beta).tolist(), strict=True))
     compute = objective if len(rows["y"]) < 10_000 else objective_of_many

@@ -11,7 +11,7 @@ from sqlsvm import RelationalSVC
 from sqlsvm.cli import cli
 from sqlsvm.errors import OptionError
 from sqlsvm.options import OF_SESSION, OPTIONS, ClassWeight, Name, Number
-from sqlsvm.run.train import objective
+from sqlsvm.run.resume import objective
 from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import Effort
 

@@ -1,0 +1,194 @@
+"""The steps of a training once its data are open: choose what is auto, solve, measure without each fold, keep what was
+found. They are the same on all rows of the join and on those of a group."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import Model, TrainedOn
+from sqlsvm.model.plain import plain
+from sqlsvm.model.raw import start_of
+from sqlsvm.model.several import together
+from sqlsvm.plan.scaling import Moments
+from sqlsvm.run.clock import Clock, Phase
+from sqlsvm.run.data import Data
+from sqlsvm.run.forecast import Forecast, usual_rate
+from sqlsvm.run.modelling import database_of, model_of
+from sqlsvm.run.problems import Problem, Problems
+from sqlsvm.run.resume import Continuation, objective
+from sqlsvm.run.training import Training
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.penalty import Penalty
+from sqlsvm.solve.solution import GoingTogether, OnPass, Record, Solution, State
+from sqlsvm.terminal import NOTE
+
+steps = logging.getLogger(__name__)
+NOTHING: Mapping[str, Continuation] = {}
+
+OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
+"""It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
+Told = Callable[[Model, str], Model]
+
+
+@dataclass(frozen=True)
+class Making:
+    """What is asked for, whichever rows it is trained on."""
+
+    engine: Engine
+    text: str
+    trainings: Mapping[str, Training]
+    known: TrainedOn
+    continuations: Mapping[str, Continuation]
+    start: Model | None
+    """Where the first pass looks; of groups, that of the same group."""
+    on_passes: Callable[[str], OnPass | None]
+    on_fold: OnFold | None
+
+    def models(self, data: Data, left_out: Moments | None = None) -> list[Model]:
+        """One for each training."""
+        problems, told = chosen(Problems(data, self.trainings))
+        if next(iter(problems.trainings.values())).is_kernel:
+            return [self._machine(problems, left_out)]
+        found, models = dict[str, list[Array]](), dict[str, Model]()
+        for name in problems.order:
+            solutions = self._solved(problems, name, last=len(found) == len(self.trainings) - 1)
+            found[name] = [solution.beta for solution in solutions]
+            model = told(self._model(problems, name, solutions, left_out), name)
+            models[name] = model if data.in_group else replace(model, phases=problems.clock.lap())
+        if self.on_fold and next(iter(problems.trainings.values())).folds:
+            from sqlsvm.run.folding import in_folds
+
+            models = in_folds(problems, found, self.on_fold).told(models)
+        return [models[name] for name in self.trainings]
+
+    def _solved(self, problems: Problems, name: str, *, last: bool) -> list[Solution]:
+        training, data, keeping = problems.trainings[name], problems.data, self.continuations.get(name)
+        each, going = problems.each(training), self._told_of_passes(problems.clock, training, data, name)
+        begins = self._begins(each, training)
+        if keeping:
+            states = None if problems.state(training.problem.named_loss) else self._states(keeping, each, training)
+            going |= {"states": states, "on_states": partial(keeping.remember, group=plain(data.key.group))}
+            begins = begins if states is None else None
+        _begin(data, "solving")
+        solutions = problems.solve(training, begins, **going)
+        _begin(data, "finishing")
+        if keeping:
+            more = not last or any(other.unfinished for other in self.continuations.values()) or bool(training.folds)
+            more = more and bool(problems.state(training.problem.named_loss))
+            keeping.ended(solutions, more=more or data.in_group, group=data.key.group)
+        return solutions
+
+    def _told_of_passes(self, clock: Clock, training: Training, data: Data, name: str) -> GoingTogether:
+        if data.in_group:
+            return {}
+        forecast = Forecast(training.effort, usual_rate(training.solver, data.scaling.dimension))
+        return {"on_pass": partial(_passed, clock, forecast, self.on_passes(name))}
+
+    def _states(self, keeping: Continuation, each: Sequence[Problem], training: Training) -> list[State] | None:
+        """Of the training that goes on."""
+        datas, penalties = [problem.data for problem in each], [problem.penalty for problem in each]
+        if datas[0].in_group:
+            return keeping.group(datas[0].key.group, datas, penalties)
+        here = database_of(self.engine, datas[0].work.engine)
+        return keeping.begin(datas, objective(here, self.text, training), penalties)
+
+    def _begins(self, each: Sequence[Problem], training: Training) -> list[Array | None] | None:
+        """The weights of a model as the first points; of each class, if it has the same classes. Pegasos has gone its
+        way before the first pass."""
+        data = each[0].data
+        if training.solver == "pegasos":
+            from sqlsvm.run.machine import streamed
+
+            return [streamed(data, 2.0 * training.lam, training.effort, _looked)]
+        if self.start is None:
+            return None
+        parts = _parts(self.start, data.key.group)
+        if len(parts) != len(each):
+            return [None] * len(each)
+        datas = zip((problem.data for problem in each), parts, strict=True)
+        return [data.scaling.to_scaled(start_of(data.plan, part)) for data, part in datas]
+
+    def _model(self, problems: Problems, name: str, solutions: Sequence[Solution], left_out: Moments | None) -> Model:
+        training = problems.trainings[name]
+        each = zip(problems.each(training), solutions, strict=True)
+        asked = self.engine, name, self.text, training, self.known
+        parts = [model_of(*asked, *one, left_out, problems.some) for one in each]
+        if len(self.trainings) > 1:
+            found = zip(parts, solutions, problems.each(training), strict=True)
+            parts = [_own(part, solution, problem.penalty) for part, solution, problem in found]
+        model = together(parts, self.known.label_values)
+        return model if problems.data.in_group else self.identified(model, problems.data)
+
+    def identified(self, model: Model, data: Data) -> Model:
+        """With the digests by which a later training knows that it would find the same."""
+        keeping = self.continuations.get(model.name)
+        if keeping is None or not model.converged:
+            return model
+        return replace(model, trained_on=replace(model.trained_on, digests=keeping.identified(data)))
+
+    def _machine(self, problems: Problems, left_out: Moments | None) -> Model:
+        """Its objective has half of the strength before the square of the norm. The weights are 0: they say which
+        columns and categories there are."""
+        from sqlsvm.run.machine import learned
+
+        ((name, training),) = problems.trainings.items()
+        (problem,) = problems.each(training)
+        effort, intercept, data = training.effort, training.problem.intercept, problems.data
+        problems.clock.begin("solving")
+        on_pass = self.on_passes(name)
+        made = learned(data, training.machine, training.solver, 2.0 * training.lam, intercept, effort, on_pass)
+        nothing = np.zeros(data.scaling.dimension)
+        solution = Solution(nothing, made.certificate, made.history, made.converged, State.at(nothing))
+        model = model_of(self.engine, name, self.text, training, self.known, problem, solution, left_out)
+        return replace(made.put_into(model), phases=problems.clock.lap())
+
+
+def chosen(problems: Problems) -> tuple[Problems, Told]:
+    """With what is chosen where a training is auto, and what then tells its model of it."""
+    if not any(training.chooses for training in problems.trainings.values()):
+        return problems, lambda model, name: model
+    from sqlsvm.run.choosing import settle
+
+    found = {name: settle(training, problems) for name, training in problems.trainings.items()}
+    settled = problems.with_trainings({name: each.training for name, each in found.items()})
+    return settled, lambda model, name: found[name].told(model)
+
+
+def _begin(data: Data, phase: Phase) -> None:
+    """Groups are one phase."""
+    if not data.in_group:
+        data.work.clock.begin(phase)
+
+
+def _parts(start: Model, group: object) -> tuple[Model, ...]:
+    """Of a model with groups that of the same group. Any other is where each group begins."""
+    if group is None:
+        return start.ungrouped_only("a training begins at one").parts
+    if start.groups:
+        return tuple(
+            part for of, part in zip(start.groups, start.parts, strict=True) if plain(of.value) == plain(group)
+        )
+    return start.parts
+
+
+def _own(model: Model, solution: Solution, penalty: Penalty) -> Model:
+    """The same without the passes that were made for other models."""
+    passes = zip(model.history, solution.state.strengths.tolist(), strict=True)
+    history = tuple(record for record, strength in passes if strength == penalty.strength)
+    return replace(model, history=history, passes=len(history), seconds=sum(record["seconds"] for record in history))
+
+
+def _passed(clock: Clock, forecast: Forecast, on_pass: OnPass | None, record: Record) -> None:
+    if on_pass:
+        on_pass(record)
+    if said := forecast.after(record):
+        steps.log(NOTE, said)
+    clock.begin("between_passes")
+
+
+def _looked(rows: int) -> None:
+    steps.info("looked at %s join rows", f"{rows:,}")
