@@ -63,6 +63,9 @@ class Making:
             from sqlsvm.run.folding import in_folds
 
             models = in_folds(problems, found, self.on_fold).told(models)
+            if not data.in_group:
+                first, spent = models[next(iter(self.trainings))], sum(problems.clock.lap().values())
+                models[first.name] = replace(first, phases={**first.phases, "folds": spent})
         return [models[name] for name in self.trainings]
 
     def _solved(self, problems: Problems, name: str, *, last: bool) -> list[Solution]:
