@@ -30,9 +30,8 @@ from sqlsvm.run.data import Data, weighted
 from sqlsvm.run.derived import derived
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import without_class_weights
-from sqlsvm.run.making import OnFold
 from sqlsvm.run.measuring import asked_moments, moments_of
-from sqlsvm.run.problems import Problems
+from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array

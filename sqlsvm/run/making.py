@@ -18,7 +18,7 @@ from sqlsvm.run.clock import Clock, Phase
 from sqlsvm.run.data import Data
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.modelling import database_of, model_of
-from sqlsvm.run.problems import Problem, Problems
+from sqlsvm.run.problems import OnFold, Problem, Problems
 from sqlsvm.run.resume import Continuation, objective
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
@@ -29,8 +29,6 @@ from sqlsvm.terminal import NOTE
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
 
-OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
-"""It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
 Told = Callable[[Model, str], Model]
 
 

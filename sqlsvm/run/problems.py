@@ -4,7 +4,7 @@ The trainings differ in the penalty or in the loss. All problems share the sampl
 class share their cuts: a cut bounds the mean loss, so it does not know the penalty.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from sqlsvm.solve.quadratic import Quadratic
 
 NONE: Mapping[str, Training] = {}
+
+OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
+"""It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
 
 
 class Key(NamedTuple):

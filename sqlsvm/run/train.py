@@ -14,11 +14,11 @@ from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data
 from sqlsvm.run.derived import reading
-from sqlsvm.run.making import NOTHING, Making, OnFold, chosen
+from sqlsvm.run.making import NOTHING, Making, chosen
 from sqlsvm.run.modelling import database_of, trained_on
 from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled, opened, query_of
-from sqlsvm.run.problems import Problems
+from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.resume import Continuation, asked_for, digests, moved, objective
 from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import OnPass
