@@ -104,7 +104,7 @@ class Making:
         if training.solver == "pegasos":
             from sqlsvm.run.machine import streamed
 
-            return [streamed(data, 2.0 * training.lam, training.effort, _looked)]
+            return [streamed(data, 2.0 * training.penalising.strength, training.effort, _looked)]
         if self.start is None:
             return None
         parts = _parts(self.start, data.key.group)
@@ -141,7 +141,9 @@ class Making:
         effort, intercept, data = training.effort, training.problem.intercept, problems.data
         problems.clock.begin("solving")
         on_pass = self.on_passes(name)
-        made = learned(data, training.machine, training.solver, 2.0 * training.lam, intercept, effort, on_pass)
+        made = learned(
+            data, training.machine, training.solver, 2.0 * training.penalising.strength, intercept, effort, on_pass
+        )
         nothing = np.zeros(data.scaling.dimension)
         solution = Solution(nothing, made.certificate, made.history, made.converged, State.at(nothing))
         model = model_of(self.engine, name, self.text, training, self.known, problem, solution, left_out)

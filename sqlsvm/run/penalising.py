@@ -23,6 +23,10 @@ class Penalising:
     constrain: tuple[str, ...] = ()
 
     @property
+    def strengths(self) -> tuple[float, float]:
+        return self.strength, self.l1
+
+    @property
     def is_plain(self) -> bool:
         return not (self.l1 or self.free or self.constrain)
 

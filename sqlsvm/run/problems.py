@@ -78,7 +78,7 @@ class Problems:
         """Those with the strongest and the weakest penalty first, then the others from strong to weak: the cuts of both
         ends prove much of what is between them."""
         each = self.trainings
-        strong = sorted(each, key=lambda name: (each[name].lam, each[name].l1), reverse=True)
+        strong = sorted(each, key=lambda name: each[name].penalising.strengths, reverse=True)
         return {name: each[name] for name in (*strong[:1], *strong[-1:], *strong)}
 
     def of(self, loss: Loss) -> list[Data]:

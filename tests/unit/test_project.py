@@ -237,7 +237,7 @@ ROOMS = {
     "hinge": ("options.py", "solve/loss/"),
     "sign": ("plan/target.py", "compile/"),
     "lam": (
-        *("options.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "solve/descent.py", "run/train.py"),
+        *("options.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "solve/descent.py"),
         *("run/training.py", "run/modelling.py"),
         *("model/model.py", "store/base.py", "show/models.py", "report/page.py"),
     ),
