@@ -49,3 +49,7 @@ def is_set_returning(node: exp.Expr) -> bool:
     if isinstance(node, exp.UDTF | exp.Explode | exp.ExplodingGenerateSeries):
         return True
     return isinstance(node, exp.Anonymous) and node.name.lower() in _SET_RETURNING
+
+
+def groups_rows(select: exp.Select) -> bool:
+    return bool(select.args.get("group")) or any(node.find(exp.AggFunc) for node in select.expressions)

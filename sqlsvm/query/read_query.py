@@ -12,6 +12,7 @@ from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functi
 from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.folding import folded
 from sqlsvm.query.matches import matched
 from sqlsvm.query.rewrites import RULES, rewritten
 
@@ -58,6 +59,7 @@ def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: 
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     tree = matched(tree, engine.dialect, engine.fold, partial(_valid, engine))
     tree = computed(tree, engine.dialect, engine.fold, partial(_valid, engine))
+    tree = folded(tree, engine)
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:

@@ -1,0 +1,174 @@
+"""An aggregate of the query -> what must be carried to its groups, and the value that it is there."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.query.folding.carried import Carried, Extreme, Spread, Total
+from sqlsvm.query.folding.values import ONE, Product, Sizes, known, leaves, owner, times, truth, value_of
+from sqlsvm.query.joins import conjuncts
+
+Read = Callable[[Carried], list[exp.Expression]]
+"""The columns of the groups in which something is."""
+
+
+class Aggregate(NamedTuple):
+    function: type[exp.Expr]
+    value: exp.Expression | None
+    """None for COUNT(*)."""
+    conditions: tuple[exp.Expression, ...] = ()
+    """Those of FILTER."""
+
+    @property
+    def parts(self) -> list[exp.Expression]:
+        """Each must be known in the rows of one relation, or of some that are joined."""
+        if self.function not in _OF_SUMS:
+            return [self._conditional]
+        return [*(leaves(self.value) if self.value is not None else []), *self.conditions]
+
+    @property
+    def _conditional(self) -> exp.Expression:
+        """CASE WHEN the conditions THEN the value END: NULL is left out of every aggregate but COUNT(*)."""
+        assert self.value is not None
+        value = self.value.copy()
+        return sql.case(sql.every(c.copy() for c in self.conditions), value) if self.conditions else value
+
+
+Made = tuple[tuple[Carried, ...], Callable[[Read], exp.Expression]]
+"""What is carried, and the value over it."""
+
+
+def aggregate_of(node: exp.Expr, dialect: str) -> Aggregate | None:
+    """None if it is no aggregate that can be folded."""
+    conditions: tuple[exp.Expression, ...] = ()
+    if isinstance(node, exp.Filter):
+        found = (c for c in conjuncts(node.expression.this, dialect) if isinstance(c, exp.Expression))
+        conditions, node = tuple(found), node.this
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+        node = node.this
+    value = node.this if not isinstance(node, exp.Anonymous) else next(iter(node.expressions), None)
+    function = exp.LogicalAnd if isinstance(node, exp.Anonymous) and node.name.lower() == "every" else type(node)
+    if function not in _MADE or not isinstance(value, exp.Expression) or isinstance(value, exp.Distinct | exp.Order):
+        return None
+    if len([v for v in node.args.values() if v and not isinstance(v, bool)]) > (2 if function is exp.LogicalAnd else 1):
+        return None
+    return Aggregate(function, None if isinstance(value, exp.Star) else value, conditions)
+
+
+def made(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    """None if it is over values that are no numbers."""
+    return _MADE[aggregate.function](aggregate, sizes, type_)
+
+
+def _among(aggregate: Aggregate) -> Product:
+    """1 for the rows that meet the conditions."""
+    return times(*(truth(condition) for condition in aggregate.conditions))
+
+
+def _count(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    present = ONE if aggregate.value is None else times(*map(known, leaves(aggregate.value)))
+    total = Total(times(_among(aggregate), present))
+    return (total,), lambda read: exp.cast(sql.coalesce(read(total)[0], sql.integer(0)), type_)
+
+
+def _count_if(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    assert aggregate.value is not None
+    return _count(Aggregate(exp.Count, None, (*aggregate.conditions, aggregate.value)), sizes, type_)
+
+
+def _summed(aggregate: Aggregate, sizes: Sizes) -> tuple[list[Total], Total] | None:
+    """The sums of its terms, and the number of rows."""
+    assert aggregate.value is not None
+    among, value = _among(aggregate), value_of(aggregate.value, sizes)
+    if value is None:
+        return None
+    return [Total(times(among, term)) for term in value.terms], Total(times(among, value.present))
+
+
+def _sum(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    found = _summed(aggregate, sizes)
+    if found is None:
+        return None
+    terms, number = found
+
+    def value(read: Read) -> exp.Expression:
+        total = sql.plus(*(read(term)[0] for term in terms))
+        return sql.case(sql.positive(read(number)[0]), exp.cast(total, type_))
+
+    return (*terms, number), value
+
+
+def _mean(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    found = _summed(aggregate, sizes)
+    if found is None:
+        return None
+    terms, number = found
+
+    def value(read: Read) -> exp.Expression:
+        total = sql.plus(*(read(term)[0] for term in terms))
+        rows = exp.cast(read(number)[0], type_)
+        return sql.case(sql.positive(read(number)[0]), exp.Div(this=exp.cast(total, type_), expression=rows))
+
+    return (*terms, number), value
+
+
+def _extreme(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    value = aggregate._conditional
+    function = exp.Min if aggregate.function is exp.Min else exp.Max
+    if type_.this is exp.DType.BOOLEAN:
+        return _of_truths(function, value)
+    extreme = Extreme(owner(value), function, value)
+    return (extreme,), lambda read: read(extreme)[0]
+
+
+def _all(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    return _of_truths(exp.Min, aggregate._conditional)
+
+
+def _any(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    return _of_truths(exp.Max, aggregate._conditional)
+
+
+def _of_truths(function: type[exp.Min | exp.Max], value: exp.Expression) -> Made:
+    extreme = Extreme(owner(value), function, sql.by_truth(exp.paren(value), sql.integer(1), sql.integer(0)))
+    return (extreme,), lambda read: sql.equal(read(extreme)[0], sql.integer(1))
+
+
+def _spread(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
+    value = aggregate._conditional
+    if sizes(value) is None:
+        return None
+    spread = Spread(owner(value), sql.double(value))
+    is_sample = aggregate.function in (exp.Stddev, exp.StddevSamp, exp.Variance)
+    is_root = issubclass(aggregate.function, exp.Stddev | exp.StddevSamp | exp.StddevPop)
+
+    def found(read: Read) -> exp.Expression:
+        number, _, squares = read(spread)
+        by = exp.paren(sql.minus(number, sql.number(1))) if is_sample else number
+        variance: exp.Expression = exp.Div(this=squares, expression=by)
+        least = sql.integer(1 if is_sample else 0)
+        shown = exp.Sqrt(this=variance) if is_root else variance
+        return sql.case(exp.GT(this=number.copy(), expression=least), exp.cast(shown, type_))
+
+    return (spread,), found
+
+
+_MADE: Mapping[type[exp.Expr], Callable[[Aggregate, Sizes, exp.DataType], Made | None]] = {
+    exp.Count: _count,
+    exp.CountIf: _count_if,
+    exp.Sum: _sum,
+    exp.Avg: _mean,
+    exp.Min: _extreme,
+    exp.Max: _extreme,
+    exp.AnyValue: _extreme,
+    exp.LogicalAnd: _all,
+    exp.LogicalOr: _any,
+    exp.Stddev: _spread,
+    exp.StddevSamp: _spread,
+    exp.StddevPop: _spread,
+    exp.Variance: _spread,
+    exp.VariancePop: _spread,
+}
+_OF_SUMS = exp.Count, exp.CountIf, exp.Sum, exp.Avg

@@ -1,0 +1,279 @@
+"""SELECT ... GROUP BY over a join -> SELECT over groups that are made without it.
+
+The result has the same rows, names and types. Whole numbers and decimals are added up exactly; sums of doubles may
+differ in the last digits, because they are added up in another order.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.errors import QueryError
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.folding.aggregates import Aggregate, Made, aggregate_of, made
+from sqlsvm.query.folding.blocks import Blocks, blocks_of, multiplies
+from sqlsvm.query.folding.carried import Carried
+from sqlsvm.query.folding.messages import Message
+from sqlsvm.query.folding.names import Names
+from sqlsvm.query.folding.values import Size
+from sqlsvm.query.forms import check_form, part
+from sqlsvm.query.ir import MADE, FeatureQuery, Relation, Term
+from sqlsvm.query.joins import joins_of, left_joins
+from sqlsvm.query.known_functions import groups_rows, is_aggregate
+from sqlsvm.query.names import Scope, relations_in
+from sqlsvm.query.sources import from_items, source_of, sources
+
+CTEs = tuple[exp.CTE, ...]
+
+GROUPS = "groups"
+MOST_RELATIONS = 40
+"""With more, to find the blocks takes long."""
+_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset"}
+
+
+def all_folded(tree: exp.Select, engine: Engine) -> exp.Select:
+    """Why a part is made is said as it was."""
+    tree = tree.copy()
+    for item in from_items(tree):
+        if once := part(source_of(item, tree, engine.fold).expression, engine.dialect):
+            item.meta[MADE] = once
+    for select, outside in list(_alone(tree, ())):
+        if groups_rows(select) and (found := groups_of(select, outside, engine)):
+            select.replace(found)
+    return tree
+
+
+def _alone(query: exp.Expr, ctes: CTEs) -> Iterator[tuple[exp.Select, CTEs]]:
+    """The SELECTs that mean the same by themselves with these CTEs, inner ones first."""
+    if isinstance(query, exp.Subquery):
+        yield from _alone(query.this, ctes)
+    if not isinstance(query, exp.Select | exp.SetOperation):
+        return
+    with_, seen = query.args.get("with_"), ctes
+    if with_ and with_.args.get("recursive"):
+        return
+    for cte in with_.expressions if with_ else ():
+        yield from _alone(cte.this, seen)
+        seen = (*seen, cte)
+    if isinstance(query, exp.SetOperation):
+        yield from (found for side in (query.left, query.right) for found in _alone(side, seen))
+    elif query.args.get("from_"):
+        yield from (found for item in from_items(query) for found in _alone(item, seen))
+        yield query, ctes
+
+
+def groups_of(select: exp.Select, outside: CTEs, engine: Engine, *, always: bool = False) -> exp.Select | None:
+    """None if nothing is gained: an aggregate needs all rows, all relations are one block, or the join has no more rows
+    than the largest of them. `always`: also then."""
+    try:
+        return _Grouping(select, outside, engine, always).found()
+    except (QueryError, StatementError, SqlglotError):
+        return None
+
+
+class _Stays(QueryError):
+    """It is made as it was written."""
+
+
+@dataclass
+class _Grouping:
+    select: exp.Select
+    outside: CTEs
+    """The CTEs that it can see."""
+    engine: Engine
+    always: bool
+    keys: dict[exp.Expression, None] = field(default_factory=dict)
+    aggregates: dict[exp.Expr, Aggregate] = field(default_factory=dict)
+
+    def found(self) -> exp.Select:
+        self._check()
+        self.query, self.names = self._taken_apart()
+        if not self.always and not multiplies(self.query, self._is_unique):
+            raise _Stays("has no more rows than one of its relations")
+        self.keys = dict.fromkeys(self.names.keys())
+        outputs = [self._collected(self.names.resolve(item.unalias())) for item in self.select.expressions]
+        having = self.select.args.get("having")
+        left = self._collected(self.names.resolve(having.this)) if having else None
+        named = [column.name for column in self.engine.describe(self._within(self.select))]
+        order = [self._collected_in_order(item, named) for item in self.names.ordered(named)]
+        self._complete([*outputs, *([left] if left else []), *(o.this for o in order)])
+        blocks = self._blocks()
+        makes = self._made()
+        carried = tuple(dict.fromkeys(c for each in makes.values() for c in each[0]))
+        first, *others = blocks.roots(alias for key in self.keys for alias in relations_in(key))
+        message = Message(blocks, first, None, tuple(self.keys), carried, tuple(others))
+        return self._over(message, makes, outputs, named, left, order)
+
+    # -- what it has ---------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        select, group = self.select, self.select.args.get("group")
+        if any(value and clause not in _CLAUSES for clause, value in select.args.items()):
+            raise _Stays("has another clause")
+        if not select.args.get("from_") or not 1 < len(from_items(select)) <= MOST_RELATIONS:
+            raise _Stays("is no join")
+        own = [e for e in (*select.expressions, group, select.args.get("having"), select.args.get("order")) if e]
+        if any(e.find(exp.Query, exp.Window, exp.Star) and not _counts(e) for e in own):
+            raise _Stays("has a sub-query or a window")
+        if group and any(v for clause, v in group.args.items() if clause not in ("expressions", "all")):
+            raise _Stays("has several groupings")
+
+    def _within(self, select: exp.Select) -> exp.Select:
+        """Where the CTEs are known."""
+        made = select.copy()
+        own = made.args.get("with_")
+        if every := [*(cte.copy() for cte in self.outside), *(own.expressions if own else [])]:
+            made.set("with_", exp.With(expressions=every))
+        return made
+
+    def _taken_apart(self) -> tuple[FeatureQuery, Names]:
+        inside = self._inside([exp.alias_(sql.integer(1), "one")])
+        check_form(inside, self.engine.dialect)
+        full = self._within(inside)
+        items = sources(full, self.engine.fold)
+        columns = {source.alias: self.engine.describe(source.probe) for source in items}
+        joins = joins_of(inside, items, Scope(self.engine.dialect, self.engine.fold, columns))
+        plain = exp.Select()
+        relations = tuple(
+            Relation(
+                alias=item.alias,
+                table=".".join(item.path),
+                source=source_of(written.copy(), plain, self.engine.fold).expression,
+                columns=columns[item.alias],
+                filters=tuple(joins.filters[item.alias]),
+                optional=tuple(joins.on[item.alias]) if item.alias in joins.optional else None,
+            )
+            for item, written in zip(items, from_items(inside), strict=True)
+        )
+        query = FeatureQuery(
+            "", self.engine.dialect, relations, tuple(joins.equalities), left_joins(joins), (), None,
+            spanning=tuple(joins.spanning),
+        )  # fmt: skip
+        self.sources = {item.alias: item.expression for item in items}
+        return query, Names(self.select, joins.scope)
+
+    def _is_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        relation = replace(self.query.relation(alias).partners, source=self.sources[alias])
+        return Facts(self.engine).of(relation).is_unique(terms)
+
+    def _inside(self, outputs: Iterable[exp.Expr]) -> exp.Select:
+        """SELECT outputs over the join."""
+        made = self.select.copy()
+        for clause in ("group", "having", "order", "limit", "offset"):
+            made.set(clause, None)
+        made.set("expressions", list(outputs))
+        return made
+
+    def _collected(self, value: exp.Expression) -> exp.Expression:
+        """Keys and aggregates are noted, and become columns of the groups when these are known."""
+        for node in value.walk(prune=self._is_part):
+            if node in self.keys:
+                continue
+            if found := self._aggregate(node):
+                self.aggregates[node.copy()] = found
+            elif is_aggregate(node):
+                raise _Stays("has an aggregate that needs all rows")
+        return value
+
+    def _collected_in_order(self, item: exp.Expression, outputs: list[str]) -> exp.Expression:
+        is_output = isinstance(item.this, exp.Column) and not item.this.args.get("table")
+        if not is_output:
+            self._collected(item.this)
+        return item
+
+    def _is_part(self, node: exp.Expr) -> bool:
+        return node in self.keys or self._aggregate(node) is not None
+
+    def _aggregate(self, node: exp.Expr) -> Aggregate | None:
+        if not isinstance(node, exp.Filter | exp.IgnoreNulls) and not is_aggregate(node):
+            return None
+        return aggregate_of(node, self.engine.dialect)
+
+    def _complete(self, values: list[exp.Expression]) -> None:
+        """A column that is neither is one that the keys determine. As a key it changes no group."""
+        for value in values:
+            for node in value.walk(prune=self._is_part):
+                if isinstance(node, exp.Column) and node.args.get("table") and node not in self.keys:
+                    self.keys[node.copy()] = None
+        if any(not relations_in(key) for key in self.keys):
+            raise _Stays("groups by a constant")
+
+    # -- the groups ----------------------------------------------------------------------------------------------------
+
+    def _blocks(self) -> Blocks:
+        parts = [*self.keys, *(part for each in self.aggregates.values() for part in each.parts)]
+        parts += [condition.expression for condition in self.query.spanning]
+        together = [used for part in parts if len(used := relations_in(part)) > 1]
+        found = blocks_of(self.query, together)
+        if len(found.blocks) == 1:
+            raise _Stays("is one block")
+        return found
+
+    def _made(self) -> Mapping[exp.Expr, Made]:
+        """What each aggregate needs."""
+        values = dict.fromkeys(part for each in self.aggregates.values() for part in each.parts)
+        sizes = dict(zip(values, self._types(values), strict=True))
+        types = self._types(self.aggregates)
+        found = {}
+        for (node, each), type_ in zip(self.aggregates.items(), types, strict=True):
+            needs = made(each, lambda value: _size(sizes.get(value)), type_)
+            if needs is None:
+                raise _Stays("adds up what is no number")
+            found[node] = needs
+        return found
+
+    def _types(self, values: Iterable[exp.Expr]) -> list[exp.DataType]:
+        outputs = [exp.alias_(value.copy(), f"v{n}") for n, value in enumerate(values)]
+        described = self.engine.describe(self._within(self._inside(outputs))) if outputs else ()
+        return [exp.DataType.build(column.type, dialect=self.engine.dialect, udt=True) for column in described]
+
+    def _over(
+        self,
+        message: Message,
+        makes: Mapping[exp.Expr, Made],
+        outputs: list[exp.Expression],
+        named: list[str],
+        having: exp.Expression | None,
+        order: list[exp.Expression],
+    ) -> exp.Select:
+        def read(carried: Carried) -> list[exp.Expression]:
+            return [sql.column(name, GROUPS) for name in message.names(carried)]
+
+        def over(node: exp.Expr) -> exp.Expr:
+            if node in self.keys:
+                return sql.column(f"g{[*self.keys].index(node)}", GROUPS)  # type: ignore[arg-type]
+            return exp.paren(makes[node][1](read), copy=False) if node in makes else node
+
+        values = [value.copy().transform(over) for value in outputs]
+        found = self.select.copy()
+        for clause in ("joins", "where", "group", "having"):
+            found.set(clause, None)
+        found.set("expressions", [exp.alias_(v, n, quoted=True) for v, n in zip(values, named, strict=True)])
+        found.set("from_", exp.From(this=sql.derived(message.select(), GROUPS)))
+        if having is not None:
+            found.set("where", exp.Where(this=having.copy().transform(over)))
+        if order:
+            found.set("order", exp.Order(expressions=[o.copy().transform(over) for o in order]))
+        self.engine.describe(self._within(found))
+        return found
+
+
+def _counts(value: exp.Expr) -> bool:
+    """COUNT(*) is the only star."""
+    return not value.find(exp.Query, exp.Window) and all(
+        isinstance(s.parent, exp.Count) for s in value.find_all(exp.Star)
+    )
+
+
+def _size(type_: exp.DataType | None) -> Size | None:
+    if type_ is None:
+        return None
+    if type_.this in exp.DataType.INTEGER_TYPES:
+        return "whole"
+    if type_.this in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL):
+        return "decimal"
+    return "double" if type_.this in exp.DataType.FLOAT_TYPES else None

@@ -1,0 +1,281 @@
+"""Blocks -> one SELECT, in which each table is grouped before it meets the next one.
+
+SELECT u.id, COUNT(*), SUM(p.score) FROM users u JOIN posts p ON p.owner = u.id JOIN badges b ON b.user_id = u.id
+GROUP BY u.id
+
+SELECT g0, SUM(n) AS a0, SUM(s) AS a1 FROM (SELECT u.id AS g0, m0.a0 * m1.a0 AS n, m0.a1 * m1.a0 AS s
+  FROM users u JOIN (SELECT owner AS k0, COUNT(*) AS a0, SUM(score) AS a1 FROM posts GROUP BY owner) AS m0 ...
+  JOIN (SELECT user_id AS k0, COUNT(*) AS a0 FROM badges GROUP BY user_id) AS m1 ...) GROUP BY g0
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.query.folding.blocks import Block, Blocks
+from sqlsvm.query.folding.carried import Carried, Extreme, Spread, Total, summed
+from sqlsvm.query.folding.values import owner
+from sqlsvm.query.ir import FeatureQuery
+from sqlsvm.query.names import relations_in
+from sqlsvm.query.render import render
+from sqlsvm.query.rows import row_of_nulls
+
+Named = list[tuple[exp.Expression, str]]
+Keys = tuple[exp.Expression, ...]
+"""What is grouped by."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a block sends to the one above, or to the groups."""
+
+    blocks: Blocks
+    block: Block
+    above: Block | None
+    keys: Keys
+    """Those of the query."""
+    carried: tuple[Carried, ...]
+    """Those of the query, as far as they are about the relations from here on."""
+    more: tuple[Block, ...] = ()
+    """The roots of other trees."""
+
+    @cached_property
+    def children(self) -> list["Message"]:
+        below = [b for b in self.blocks.neighbours(self.block) if b != self.above]
+        return [made for b in (*below, *self.more) if not (made := self._child(b)).is_idle]
+
+    def _child(self, block: Block) -> "Message":
+        relations = self.blocks.subtree(block, self.block)
+        own = dict.fromkeys(within for c in self.carried if (within := self._within(c, relations)))
+        keys = tuple(key for key in self.keys if owner(key) in relations)
+        return Message(self.blocks, block, self.block, keys, tuple(own))
+
+    def _within(self, carried: Carried, relations: Block) -> Carried | None:
+        """The weight of a value in a spread is the number of its rows."""
+        if isinstance(carried, Spread) and carried.relation not in relations:
+            return Total()
+        return carried.within(relations)
+
+    @property
+    def is_optional(self) -> bool:
+        return self.blocks.optional(self.block)
+
+    @property
+    def is_idle(self) -> bool:
+        """A row that is kept without a partner, and nothing asked of it."""
+        return self.is_optional and not self.keys and not self.carried
+
+    @cached_property
+    def joined(self) -> list[exp.Expression]:
+        """The terms by which the block above finds it."""
+        pairs = self.blocks.between(self.above, self.block) if self.above else ()
+        return [e.right.expression for e in pairs]
+
+    @cached_property
+    def found_by(self) -> list[exp.Expression]:
+        """The terms of the block above."""
+        pairs = self.blocks.between(self.above, self.block) if self.above else ()
+        return [e.left.expression for e in pairs]
+
+    def name(self, carried: Carried) -> str:
+        return f"a{self.carried.index(carried)}"
+
+    def names(self, carried: Carried) -> list[str]:
+        name = self.name(carried)
+        return [name, f"{name}m", f"{name}q"] if isinstance(carried, Spread) else [name]
+
+    @property
+    def grouped(self) -> list[str]:
+        return [*(f"k{n}" for n in range(len(self.joined))), *(f"g{n}" for n in range(len(self.keys)))]
+
+    @property
+    def columns(self) -> list[str]:
+        return [*self.grouped, *(name for c in self.carried for name in self.names(c))]
+
+    # -- SQL -----------------------------------------------------------------------------------------------------------
+
+    def select(self) -> exp.Select:
+        """One row for each of the groups. Without any, the database still returns one, also for no rows."""
+        rows = sql.derived(self._rows(), "r")
+        if self.children and any(isinstance(c, Spread) for c in self.carried):
+            rows = sql.derived(self._with_means(rows), "r")
+        sums = [pair for c in self.carried for pair in self._aggregated(c)]
+        found = sql.grouped(sql.columns(self.grouped), sums, rows)
+        if self.above and not self.grouped:
+            found = found.having(exp.GT(this=exp.Count(this=exp.Star()), expression=sql.integer(0)))
+        return found if found.selects else found.select(exp.alias_(sql.integer(1), "one"))
+
+    def _aggregated(self, carried: Carried) -> Named:
+        name = self.name(carried)
+        if isinstance(carried, Total):
+            return [(summed(carried, sql.column(name)), name)]
+        if isinstance(carried, Extreme):
+            return [(carried.function(this=sql.column(name)), name)]
+        return self._spread(carried) if self.children else _spread_of_rows(sql.column(name), self.names(carried))
+
+    def _spread(self, spread: Spread) -> Named:
+        """From the rows of others: the squares of each, and the distance of its mean."""
+        number, mean, squares = self.names(spread)
+        away = exp.paren(sql.minus(sql.column(mean), sql.column(_centre(number))))
+        apart = sql.product(sql.column(number), away, away.copy())
+        both = sql.plus(sql.column(squares), sql.coalesce(apart, sql.number(0)))
+        centre = sql.largest(sql.column(_centre(number)))
+        return [(sql.total(sql.column(number)), number), (centre, mean), (sql.total(both), squares)]
+
+    def _with_means(self, rows: exp.Subquery) -> exp.Select:
+        """The mean of each group stands in all of its rows."""
+        own = [(sql.column(name), name) for name in self.columns]
+        return sql.select([*own, *(self._centred(c) for c in self.carried if isinstance(c, Spread))], rows)
+
+    def _centred(self, spread: Spread) -> tuple[exp.Expression, str]:
+        number, mean, _ = self.names(spread)
+        total = sql.window(sql.total(sql.product(sql.column(number), sql.column(mean))), self.grouped)
+        rows = sql.window(sql.total(sql.column(number)), self.grouped)
+        some = exp.Nullif(this=rows, expression=sql.number(0))
+        return exp.Div(this=total, expression=some), _centre(self.name(spread))
+
+    def _rows(self) -> exp.Select:
+        """The rows of the block, each with what it has of those below."""
+        below = [_Below(child, n) for n, child in enumerate(self.children)]
+        own = _Own(self, below)
+        found = sql.select([], sql.derived(render(_part(self.blocks.query, self.block), own.read), "x"))
+        for each in below:
+            found = each.joined_to(found, own)
+        return sql.also(found, own.outputs)
+
+    def nulls(self) -> exp.Select:
+        """One row: what is carried of a row that finds nothing."""
+        (alias,) = self.block
+        below = [_Below(child, n, is_sure=True) for n, child in enumerate(self.children)]
+        own = _Own(self, below, is_row=True)
+        relation = self.blocks.query.relation(alias)
+        nothing = row_of_nulls(relation, own.read).select(*(exp.alias_(e, name) for e, name in own.read))
+        found = sql.select([], sql.derived(nothing, "x"))
+        for each in below:
+            found = sql.join(found, sql.derived(each.message.nulls(), each.alias), [])
+        return sql.also(found, own.outputs[len(self.joined) :])
+
+
+def _centre(name: str) -> str:
+    return f"{name}c"
+
+
+def _spread_of_rows(value: exp.Expression, names: Sequence[str]) -> Named:
+    """Of a table that nothing multiplies."""
+    number = sql.double(exp.Count(this=value))
+    squares = sql.or_zero(sql.product(exp.VariancePop(this=value.copy()), number.copy()))
+    return list(zip((number, exp.Avg(this=value.copy()), squares), names, strict=True))
+
+
+def _part(query: FeatureQuery, block: Block) -> FeatureQuery:
+    """The join inside a block. An optional relation alone has the rows that may be found."""
+    own = tuple(r for r in query.relations if r.alias in block)
+    return replace(
+        query,
+        relations=own if len(own) > 1 else tuple(r.partners for r in own),
+        equalities=tuple(e for e in query.equalities if {e.left.relation, e.right.relation} <= block),
+        left_joins=tuple(j for j in query.left_joins if {j.relation, j.parent} <= block),
+        spanning=tuple(s for s in query.spanning if block.issuperset(relations_in(s.expression))),
+    )
+
+
+@dataclass(frozen=True)
+class _Below:
+    """A message, as the block above reads it."""
+
+    message: Message
+    number: int
+    is_sure: bool = False
+    """Does each row find one?"""
+
+    @property
+    def alias(self) -> str:
+        return f"m{self.number}"
+
+    @property
+    def _nothing(self) -> str:
+        return f"z{self.number}"
+
+    def value(self, name: str) -> exp.Expression:
+        found = sql.column(name, self.alias)
+        if self.is_sure or not self.message.is_optional:
+            return found
+        return sql.case(sql.is_null(sql.column("k0", self.alias)), sql.column(name, self._nothing), found)
+
+    def joined_to(self, found: exp.Select, own: "_Own") -> exp.Select:
+        if not self.message.found_by:
+            return sql.join(found, sql.derived(self.message.select(), self.alias), [])
+        on = [
+            sql.equal(sql.column(own.name(term), "x"), sql.column(f"k{n}", self.alias))
+            for n, term in enumerate(self.message.found_by)
+        ]
+        is_optional = self.message.is_optional
+        found = sql.join(found, sql.derived(self.message.select(), self.alias), on, "left" if is_optional else "")
+        return sql.join(found, sql.derived(self.message.nulls(), self._nothing), []) if is_optional else found
+
+
+class _Own:
+    """The rows of a block: what is read of them, and what they send."""
+
+    def __init__(self, message: Message, below: Sequence[_Below], *, is_row: bool = False) -> None:
+        """`is_row`: they are not added up."""
+        self.message, self.below, self.is_row = message, below, is_row
+        self._read: dict[exp.Expression, str] = {}
+        for child in below:
+            for term in child.message.found_by:
+                self.name(term)
+        self.outputs = [*self._keys(), *(pair for c in message.carried for pair in self._carried(c))]
+
+    @property
+    def read(self) -> Named:
+        return [(value, name) for value, name in self._read.items()]
+
+    def name(self, value: exp.Expression) -> str:
+        return self._read.setdefault(value, f"x{len(self._read)}")
+
+    def _value(self, value: exp.Expression) -> exp.Expression:
+        return sql.column(self.name(value), "x")
+
+    def _keys(self) -> Iterable[tuple[exp.Expression, str]]:
+        for n, term in enumerate(self.message.joined):
+            yield self._value(term), f"k{n}"
+        for n, key in enumerate(self.message.keys):
+            below = [b for b in self.below if key in b.message.keys]
+            yield (below[0].value(f"g{below[0].message.keys.index(key)}") if below else self._value(key)), f"g{n}"
+
+    def _carried(self, carried: Carried) -> Named:
+        names = self.message.names(carried)
+        if isinstance(carried, Total):
+            return [(self._total(carried), names[0])]
+        child = next((b for b in self.below if carried in b.message.carried), None)
+        if isinstance(carried, Extreme):
+            value = child.value(child.message.name(carried)) if child else self._value(carried.value)
+            return [(value, names[0])]
+        if not self.below and not self.is_row:
+            return [(self._value(carried.value), names[0])]
+        return list(zip(self._spread(carried, child), names, strict=True))
+
+    def _total(self, total: Total) -> exp.Expression:
+        """The factors of this block, and the sums of those below."""
+        own = [self._value(f.value) for f in total.product if f.relation in self.message.block]
+        own += [f.value.copy() for f in total.product if not f.relation and not self.message.above]
+        return sql.product(*own, *self._others(total, None)) if own or self.below else sql.integer(1)
+
+    def _others(self, total: Total, but: _Below | None) -> list[exp.Expression]:
+        below = [b for b in self.below if b is not but]
+        return [b.value(b.message.name(total.within(self._relations(b)))) for b in below]
+
+    def _relations(self, below: _Below) -> Block:
+        return self.message.blocks.subtree(below.message.block, self.message.block)
+
+    def _spread(self, spread: Spread, child: _Below | None) -> list[exp.Expression]:
+        rows = self._others(Total(), child)
+        if child:
+            number, mean, squares = (child.value(name) for name in child.message.names(spread))
+            return [sql.double(sql.product(number, *rows)), mean, sql.double(sql.product(squares, *rows))]
+        value = self._value(spread.value)
+        one = sql.case(sql.not_null(value), sql.number(1), sql.number(0))
+        return [sql.double(sql.product(one, *rows)), value, sql.number(0)]

@@ -1,0 +1,122 @@
+"""An expression over several relations -> sums of products of factors, each over one relation.
+
+SUM(p.score * (b.class + 1)) is the sum of p.score * b.class and p.score. A factor is 0 where it is NULL. So each
+product has its value in the rows of the join where all of the expression is known, and is 0 in the others.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Literal, NamedTuple
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.query.names import relations_in
+
+Size = Literal["whole", "decimal", "double"]
+"""How a number is added up. Whole numbers and decimals are exact."""
+
+
+class Factor(NamedTuple):
+    relation: str
+    """Empty for a constant."""
+    value: exp.Expression
+    size: Size = "whole"
+
+
+Product = tuple[Factor, ...]
+ONE: Product = ()
+
+
+class Value(NamedTuple):
+    terms: tuple[Product, ...]
+    present: Product
+    """1, and 0 where it is NULL."""
+
+    @property
+    def is_exact(self) -> bool:
+        return all(factor.size != "double" for product in self.terms for factor in product)
+
+
+Sizes = Callable[[exp.Expression], Size | None]
+"""What the database says of a value; None if it is no number."""
+
+
+def leaves(value: exp.Expression) -> list[exp.Expression]:
+    """The largest parts that use one relation, if sums and products of them make the value. Else the value itself."""
+    found = _leaves(value)
+    return [value] if found is None else found
+
+
+def _leaves(value: exp.Expression) -> list[exp.Expression] | None:
+    if len(relations_in(value)) < 2:
+        return [value]
+    if isinstance(value, exp.Paren | exp.Neg):
+        return _leaves(value.this)
+    if isinstance(value, exp.Add | exp.Sub | exp.Mul):
+        left, right = _leaves(value.this), _leaves(value.expression)
+        return None if left is None or right is None else [*left, *right]
+    return None
+
+
+def value_of(value: exp.Expression, sizes: Sizes) -> Value | None:
+    """None if a part of it is no number. What `leaves` does not split is one factor."""
+    if value in leaves(value):
+        return _factor(value, sizes)
+    one = value_of(value.this, sizes)
+    if one is None or isinstance(value, exp.Paren):
+        return one
+    if isinstance(value, exp.Neg):
+        return Value(tuple(map(_negated, one.terms)), one.present)
+    other = value_of(value.expression, sizes)
+    if other is None:
+        return None
+    present = times(one.present, other.present)
+    if isinstance(value, exp.Mul):
+        return Value(tuple(times(a, b) for a in one.terms for b in other.terms), present)
+    right = other.terms if isinstance(value, exp.Add) else tuple(map(_negated, other.terms))
+    added = (*(times(a, other.present) for a in one.terms), *(times(b, one.present) for b in right))
+    return Value(added, present)
+
+
+def _factor(value: exp.Expression, sizes: Sizes) -> Value | None:
+    size = sizes(value)
+    if size is None:
+        return None
+    alias = owner(value)
+    number = sql.double(value.copy()) if size == "double" else value.copy()
+    zero = sql.number(0) if size == "double" else sql.integer(0)
+    return Value(((Factor(alias, sql.coalesce(number, zero), size),),), known(value))
+
+
+def known(value: exp.Expression) -> Product:
+    return truth(sql.not_null(value.copy())) if relations_in(value) or isinstance(value, exp.Null) else ONE
+
+
+def truth(condition: exp.Expression) -> Product:
+    """1, and 0 where it is false or NULL."""
+    return (Factor(owner(condition), sql.case(condition.copy(), sql.integer(1), sql.integer(0))),)
+
+
+def owner(value: exp.Expression) -> str:
+    """A relation in whose rows the value is known: with several of them, these are joined."""
+    return next(iter(relations_in(value)), "")
+
+
+def times(*products: Product) -> Product:
+    """Each factor that is 0 or 1 once."""
+    every = [factor for product in products for factor in product]
+    return tuple(f for n, f in enumerate(every) if not (_is_truth(f) and f in every[:n]))
+
+
+def _is_truth(factor: Factor) -> bool:
+    return isinstance(factor.value, exp.Case)
+
+
+def _negated(product: Product) -> Product:
+    return (Factor("", sql.integer(-1)), *product)
+
+
+def size_of(product: Product) -> Size:
+    order: tuple[Size, ...] = ("whole", "decimal", "double")
+    return reduce(lambda a, b: max(a, b, key=order.index), (factor.size for factor in product), "whole")
