@@ -174,7 +174,8 @@ def _dates(
         known = frozenset(label) if is_labels else frozenset()
         used = {c.name for c in query.used_columns(relation.alias)}
         for column in relation.columns:
-            if column.kind in DATES and column.name not in known:
+            is_when = not is_labels and _is_joined_with(query, relation, column, when)
+            if column.kind in DATES and column.name not in known and not is_when:
                 name = f"{relation.table or relation.alias}.{column.name}"
                 is_read = not is_labels or column.name in used
                 dates.append(_Date(relation.alias, sql.named(column.name, relation.alias), name, True, is_read))
@@ -183,6 +184,13 @@ def _dates(
         query, missed = query.with_relation(changed), [*missed, *lost]
         dates += inside
     return query, dates, tuple(missed)
+
+
+def _is_joined_with(query: FeatureQuery, relation: Relation, column: Column, when: exp.Expression) -> bool:
+    """Does a sub-query give the time back, to be joined by it? What else it reads is told by its other dates."""
+    equalities = [*query.equalities, *(e for join in query.left_joins for e in join.equalities)]
+    sides = [{equality.left.expression, equality.right.expression} for equality in equalities]
+    return bool(relation.once) and {sql.named(column.name, relation.alias), when} in sides
 
 
 def _inside(engine: Engine, relation: Relation, known: frozenset[str]) -> tuple[Relation, list[_Date], list[str]]:

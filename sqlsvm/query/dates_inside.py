@@ -60,9 +60,13 @@ class Dates:
         stars = any(item.is_star for item in query.expressions)
         told = {item.name for item in query.expressions if isinstance(item, exp.Column) and item.name in self.known}
         told |= self.known if stars else frozenset()
+        named = _with(query)
         for item in from_items(query):
             alias = item.alias_or_name
-            if isinstance(item, exp.Table):
+            if isinstance(item, exp.Table) and not item.db and item.name in named:
+                self.missed.append(f"WITH {item.name}")
+                columns = []
+            elif isinstance(item, exp.Table):
                 probe = exp.select("*").from_(item.copy())
                 columns = [(c.name, f"{item.name}.{c.name}") for c in self.describe(probe) if c.kind in DATES]
             elif isinstance(item, exp.Subquery):
@@ -93,6 +97,16 @@ class Dates:
             for clause in ("order", "limit", "offset"):
                 made.set(clause, None)
             yield exp.Subquery(this=made), said
+
+
+def _with(query: exp.Expr | None) -> set[str]:
+    """The names that WITH gives here."""
+    named = set[str]()
+    while query is not None:
+        clause = query.args.get("with_")
+        named |= {cte.alias for cte in clause.expressions} if clause else set()
+        query = query.parent
+    return named
 
 
 def _copied(part: object) -> object:

@@ -147,3 +147,8 @@ def _read(values: Values, value: Value) -> Values:
 def seconds(value: exp.Expression) -> exp.Expression:
     """Since 1970, as a double."""
     return sql.double(exp.Extract(this=exp.var("EPOCH"), expression=value.copy()))
+
+
+def moment(value: Value) -> exp.Expression:
+    """A time as a double: seconds since 1970, or the number that it is."""
+    return seconds(value.expression) if value.column.kind in DATES else sql.double(value.expression)

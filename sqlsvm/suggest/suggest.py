@@ -9,9 +9,12 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.suggest import write
 from sqlsvm.suggest.features import Chosen, row_features
-from sqlsvm.suggest.joined import Joined, Value, joined
+from sqlsvm.suggest.histories import Writer, with_histories
+from sqlsvm.suggest.joined import Joined, Value, joined, word
 from sqlsvm.suggest.schema import Schema, read_schema
+from sqlsvm.suggest.sources import Search
 from sqlsvm.suggest.table import Table
+from sqlsvm.suggest.windows import fitting, read
 from sqlsvm.times import DATES
 
 
@@ -41,11 +44,21 @@ class Suggestion:
 def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     schema, table = read_schema(engine, wanted.table, wanted.tables)
     label, time = (_column(engine, table, flag, name) for flag, name in _roles(wanted))
-    rows = joined(schema, table)
-    chosen = row_features(engine, rows, label, time, {label.column.name, time.column.name})
-    query = _query(rows, label, chosen)
+    entity = [_column(engine, table, "--entity", name).column.name for name in wanted.entity]
+    rows, features = joined(schema, table), {label.column.name, time.column.name}
+    chosen = row_features(engine, rows, label, time, features)
+    search = Search(engine, schema, table, time)
+    found = [(owner, events) for owner in search.owners(entity) if (events := search.events(owner))]
+    is_date = time.column.kind in DATES
+    windows = fitting(engine, [each for _, events in found for each in events])
+    if wanted.windows is not None:
+        windows = tuple(read(span, is_date) for span in wanted.windows)
+    telling = {(table.place.sql(), v.column.name) for v in (label, *chosen.telling) if v.alias == rows.alias}
+    tables = {word(each.name) for each in schema.tables}
+    writer = Writer(rows, time, windows, telling, tables, features)
+    query = with_histories(_query(rows, label, chosen), [writer.history(*each) for each in found])
     write.commented(query, *_said(rows, label, time), *write.left_out(chosen.left_out))
-    return Suggestion(write.text(engine, query), ())
+    return Suggestion(write.text(engine, query), tuple(dict.fromkeys(search.questions)))
 
 
 def _roles(wanted: Wanted) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ def _without_needless_aliases(query: exp.Query) -> None:
             output.this.comments = output.comments
             output.replace(output.this)
     for table in query.find_all(exp.Table):
-        if table.alias == table.name:
+        if table.alias == table.name and table.db:
             table.set("alias", None)
 
 

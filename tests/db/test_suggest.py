@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from sqlsvm.ask.leaks import leaks
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.suggest.schema import read_schema
@@ -45,7 +46,7 @@ def test_the_row_and_its_lookups(engine: Engine, declared: bool) -> None:
     found = suggest(engine, Wanted("orders", "late", "placed_at"))
     rows = asked(engine, found.query)
     assert len(rows["late"]) == 300
-    assert set(rows) == {
+    assert {name for name in rows if not name.startswith("earlier_orders_")} == {
         *("late", "amount", "channel", "Order", 'Wei"rd name'),
         *("customers_age", "customers_born_days", "regions_climate"),
     }
@@ -60,6 +61,22 @@ def test_the_row_and_its_lookups(engine: Engine, declared: bool) -> None:
     assert '"Order"' in found.query
     assert '"Wei""rd name"' in found.query
     assert '"amount"' not in found.query
+
+
+def test_earlier_rows_do_not_tell_the_label(engine: Engine) -> None:
+    """Nor whether they were late: that may not be known yet."""
+    shop(engine, True)
+    rows = asked(engine, suggest(engine, Wanted("orders", "late", "placed_at", windows=("7 days",))).query)
+    earlier = [name for name in rows if name.startswith("earlier_orders_")]
+    assert "earlier_orders_mean_amount_7_days" in earlier
+    assert not [name for name in earlier if re.search("late|delay|refund|delivered", name)]
+
+
+def test_a_suggestion_has_no_rows_of_the_future(engine: Engine) -> None:
+    shop(engine, True)
+    found = leaks(engine, suggest(engine, Wanted("orders", "late", "placed_at")).query, "placed_at", "late")
+    assert found.leaks == ()
+    assert "customers_history.earlier_orders_last_at" in found.dates
 
 
 def test_composite_keys(engine: Engine) -> None:

@@ -1,0 +1,153 @@
+"""Where the history of a row is: the tables that hang from what its foreign keys refer to."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine, ForeignKey
+from sqlsvm.suggest.joined import Joined, Step, Value, joined, unused, word
+from sqlsvm.suggest.looked import Looked, looked
+from sqlsvm.suggest.schema import Schema
+from sqlsvm.suggest.table import Table
+from sqlsvm.times import DATES
+
+MOST = 12
+"""Tables whose rows make the history of one owner."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What several rows of the label's table belong to: a customer."""
+
+    name: str
+    columns: tuple[Value, ...]
+    """Of the label's table."""
+    table: Table | None
+    keys: tuple[str, ...]
+    """The columns of that table that they refer to."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """Rows of a table that belong to an owner, each with its time."""
+
+    name: str
+    rows: Joined
+    keys: tuple[Value, ...]
+    time: Value
+    looked: tuple[Looked, ...] = field(repr=False)
+    said: str
+    is_own: bool = False
+    """Are they earlier rows of the label's own table?"""
+
+
+@dataclass
+class Search:
+    """Finds the events of owners. What it cannot know becomes a question."""
+
+    engine: Engine
+    schema: Schema
+    table: Table
+    time: Value
+    names: set[str] = field(default_factory=set)
+    """Of events."""
+    owned: set[str] = field(default_factory=set)
+    """Names of owners."""
+    questions: list[str] = field(default_factory=list)
+
+    def owners(self, entity: Sequence[str]) -> list[Owner]:
+        alias = word(self.table.name)
+        found = []
+        for key in self.schema.refers(self.table):
+            if not entity or set(key.columns) <= set(entity):
+                found.append(self._owner(alias, key))
+        known = {column.column.name for owner in found for column in owner.columns}
+        if loose := [name for name in entity if name not in known]:
+            columns = tuple(Value(alias, column) for name in loose if (column := self.table.column(name)))
+            name = unused([word("_".join(loose))], self.owned)
+            found.append(Owner(name, columns, None, tuple(loose)))
+        return found
+
+    def _owner(self, alias: str, key: ForeignKey) -> Owner:
+        columns = tuple(Value(alias, column) for name in key.columns if (column := self.table.column(name)))
+        table = self.schema.table(key.of)
+        return Owner(unused([word(table.name), word(key.columns[-1])], self.owned), columns, table, key.keys)
+
+    def events(self, owner: Owner) -> list[Events]:
+        """Those of the tables that refer to the owner, and of the tables that refer to these."""
+        near = list(self._referring(owner))
+        places = {key.table for key in near}
+        found = [self._events(key) for key in near]
+        for key in near:
+            for further in self.schema.referred(self.schema.table(key.table)):
+                if further.table not in places and further.of == key.table:
+                    places.add(further.table)
+                    found.append(self._events(further, key))
+        return [events for events in found if events][:MOST]
+
+    def _referring(self, owner: Owner) -> Iterator[ForeignKey]:
+        if owner.table:
+            yield from (key for key in self.schema.referred(owner.table) if key.keys == owner.keys)
+            return
+        for table in self.schema.tables:  # the same column elsewhere, as no table says what it refers to
+            own = [table.column(name) for name in owner.keys]
+            if all(c and c.kind == v.column.kind for c, v in zip(own, owner.columns, strict=True)):
+                yield ForeignKey(table.place, owner.keys, self.table.place, owner.keys, "by its name alone")
+
+    def _events(self, key: ForeignKey, further: ForeignKey | None = None) -> Events | None:
+        """Rows of the table of a key; with `further`, that refers to a table which has the key of the owner."""
+        table = self.schema.table(key.table)
+        rows = joined(self.schema, table, 1)
+        steps = {step.key: step for step in rows.steps}
+        alias = steps[further and key].alias if further else rows.alias
+        owner_key = further or key
+        holder = self.schema.table(owner_key.table)
+        keys = tuple(Value(alias, column) for name in owner_key.columns if (column := holder.column(name)))
+        columns = tuple(looked(self.engine, rows, rows.values))
+        is_own = table.place == self.table.place
+        time = Value(rows.alias, self.time.column) if is_own else self._time(rows, columns, owner_key)
+        if time is None:
+            self.questions.append(
+                f"{table.name} has no time, so its rows may be of before or after: when is a row of it known?"
+            )
+            return None
+        if further and holder.place == self.table.place and time.alias == alias and time.column != self.time.column:
+            time = Value(alias, self.time.column)
+        name = unused([f"earlier_{word(table.name)}" if is_own else word(table.name)], self.names)
+        return Events(name, rows, keys, time, columns, _said(table, keys, time, owner_key), is_own)
+
+    def _time(self, rows: Joined, columns: Sequence[Looked], owner_key: ForeignKey) -> Value | None:
+        """The latest date of a row: then all of it is known. If it has none, that of a row that it refers to."""
+        passed = {step.alias for step in rows.steps if step.key.of == owner_key.of and step.key == owner_key}
+        dated = [c for c in columns if self._may_date(c) and c.value.alias not in passed and len(c.known)]
+        own = [c for c in dated if c.value.alias == rows.alias]
+        return self._latest(rows, own or dated)
+
+    def _may_date(self, column: Looked) -> bool:
+        if self.time.column.kind in DATES:
+            return column.kind in DATES
+        return column.kind == "numeric" and column.value.column.name == self.time.column.name
+
+    def _latest(self, rows: Joined, dated: Sequence[Looked]) -> Value | None:
+        if not dated:
+            return None
+        least = min(float(column.missing.mean()) for column in dated)
+        whole = [column for column in dated if column.missing.mean() <= least + 0.01]
+        chosen = max(whole, key=lambda column: float(np.median(column.known)))
+        for other in dated:
+            if other not in whole and other.value.alias == rows.alias:
+                self.questions.append(
+                    f"rows of {rows.table.name} count from {chosen.value} on, but {other.value} is a date too: if "
+                    "other columns are written then, leave those out"
+                )
+        return chosen.value
+
+
+def _said(table: Table, keys: Sequence[Value], time: Value, key: ForeignKey) -> str:
+    guess = f" (no constraint says so: guessed {key.guess})" if key.guess else ""
+    return f"rows of {table.name} by {', '.join(map(str, keys))}{guess}, each from {time} on"
+
+
+def used_steps(rows: Joined, aliases: set[str]) -> tuple[Step, ...]:
+    return tuple(step for step in rows.steps if step.alias in aliases)
