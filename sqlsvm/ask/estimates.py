@@ -10,7 +10,7 @@ from math import inf
 from sqlsvm.compile.count import down_table, up_table
 from sqlsvm.compile.messages import CENTRE_TABLE, Messages, returned_table, scored_table, states_table, value_table
 from sqlsvm.compile.moments import counts_of
-from sqlsvm.compile.prepare import codes_table, found_table, looking_table, node_table
+from sqlsvm.compile.prepare import codes_table, node_table
 from sqlsvm.compile.resolve import counts_table
 from sqlsvm.compile.tally import active_table
 from sqlsvm.plan.catalog import Catalog
@@ -38,10 +38,7 @@ def _prepared(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
     for d in plan.design.dictionaries:
         if not d.listed:
             yield d.table, d.top or len(d.categories)
-    for join in plan.tree.query.left_joins:
-        yield found_table(plan.tree, join), catalog.rows(join.relation)
-        if join.numbers == "parents":
-            yield looking_table(plan.tree, join), catalog.rows(join.parent)
+    yield from ((each.table, catalog.rows(each.of)) for each in plan.tree.query.derived)
     for node in plan.copied:
         yield node_table(node), node_rows(plan.tree, catalog, node)
     for link in plan.links:

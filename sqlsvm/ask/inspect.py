@@ -24,6 +24,7 @@ from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, Classes, Target, if_classes
 from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import Roles, read_query
+from sqlsvm.query.rewrites.left_joins import KEY
 from sqlsvm.run.derived import reading
 from sqlsvm.run.workspace import Workspace
 
@@ -101,7 +102,7 @@ def inspect(
         pairs = alike_in_join(work, tree)
         steps.info("counting the join")
         outputs = [Output(target.label.relation, target.code, CODE)] if target else []
-        work.run(prepare_merged(tree, [*outputs, *_real(query)]))
+        work.run(prepare_merged(tree, [*outputs, *_real(tree.query)]))
         work.run(count_pass(tree))
         facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
         marked = tuple(_marked(tree, edge, found) for edge, found in zip(tree.edges, facts, strict=True))
@@ -134,28 +135,17 @@ def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: st
 
 
 def _real(query: FeatureQuery) -> Iterator[Output]:
-    """Whether a row is one that a LEFT JOIN has found, where its number does not say so."""
-    for join in query.left_joins:
-        if join.numbers == "parents":
-            found = sql.case(sql.is_null(join.key[0].expression), exp.false(), exp.true())
-            yield Output(join.relation, found, f"{REAL}{_number(query, join.relation)}")
-
-
-def _number(query: FeatureQuery, alias: str) -> int:
-    return [r.alias for r in query.relations].index(alias)
+    """Whether a row is one that a LEFT JOIN has found."""
+    for join in query.numbered:
+        yield Output(join.relation, sql.not_null(sql.named(f"{KEY}0", join.relation)), f"{REAL}{join.place}")
 
 
 def _survivors(tree: JoinTree, alias: str) -> exp.Select:
     """How many rows of a relation are part of a join row, without the made-up row of a LEFT JOIN."""
-    node = tree.node_of(alias)
+    node, join = tree.node_of(alias), tree.query.left_join(alias)
     whole = sql.table(total_table(node), "t")
     size: exp.Expression = sql.column("w", "t")
-    join = tree.query.left_join(alias)
-    if join and join.numbers == "parents":
-        real: list[exp.Expression] = [sql.column(f"{REAL}{_number(tree.query, alias)}", "t")]
-    else:
-        own = [v for v in tree.variables if join and join.found.right in v.terms]
-        real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]
+    real = [sql.column(f"{REAL}{join.place}", "t")] if join else []
     if len(tree.nodes[node]) == 1:
         return sql.select([(sql.sum_or_zero(size), "n")], whole).where(*real)
     keys = relation_keys(tree, alias)
@@ -200,7 +190,7 @@ def shared_terms(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:
 
 def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
     terms = {term for v in edge.on for term in tree.variables[v].terms}
-    return next((j for j in tree.query.left_joins if j.found.right in terms), None)
+    return next((j for j in tree.query.numbered if j.found.right in terms), None)
 
 
 def _node_keys(node: int, edge: Edge) -> exp.Select:

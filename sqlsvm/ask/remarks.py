@@ -109,4 +109,4 @@ def _never_meeting(found: Inspection) -> Iterator[Edge]:
 def _unfiltered(found: Inspection, node: int) -> float | None:
     """The rows of a node, if it is one relation without conditions."""
     relation = found.tree.query.relation(found.tree.nodes[node][0])
-    return None if relation.filters or relation.optional else _own_rows(found, node)
+    return None if relation.filters else _own_rows(found, node)

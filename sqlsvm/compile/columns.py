@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import Counts, total_table
-from sqlsvm.compile.prepare import Output, node_rows, node_table, prepare_found
+from sqlsvm.compile.prepare import Output, node_rows, node_table, prepare_derived
 from sqlsvm.compile.second_moments import Factor, Factored
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import as_number
@@ -126,7 +126,7 @@ def _as_share(sign: exp.Expression) -> exp.Expression:
 def prepared(columns: Columns) -> Iterator[Statement]:
     """What all later statements read."""
     tree = columns.tree
-    yield from prepare_found(tree, columns.outputs)
+    yield from prepare_derived(tree.query)
     for node in (n for n, block in enumerate(tree.nodes) if len(block) > 1):
         yield Statement(f"rows of {tree.name(node)}", node_rows(tree, node, columns.outputs), node_table(node))
 

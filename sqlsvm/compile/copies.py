@@ -1,4 +1,4 @@
-"""The working tables of a plan: dictionaries of categories, numbered optional relations, nodes worth a copy."""
+"""The working tables of a plan: what the query reads, dictionaries of categories, nodes worth a copy."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import most_frequent
 from sqlsvm.compile.moments import counts_of
-from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_found
-from sqlsvm.compile.scores import outputs, rows, source
+from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_derived
+from sqlsvm.compile.scores import rows, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
@@ -16,12 +16,8 @@ from sqlsvm.query.rows import met_rows_of
 
 
 def working_tables(plan: Plan) -> Iterator[Statement]:
-    every = [o for node in range(len(plan.tree.nodes)) for o in outputs(plan, node)]
-    first, second = _dictionaries(plan), prepare_found(plan.tree, every)
-    if any(d.top for d in plan.design.dictionaries):  # to count values takes the matches
-        first, second = second, first
-    yield from first
-    yield from second
+    yield from prepare_derived(plan.tree.query)
+    yield from _dictionaries(plan)
     for node in sorted(plan.copied, key=lambda node: node == plan.label_node):
         yield statement(f"rows of {plan.tree.name(node)}", copy(plan, node), node_table(node))
     for v in sorted({v for link in plan.links for v in link.edge.on}):

@@ -223,7 +223,7 @@ def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
     """A node as an item of FROM, after its own filters. PostgreSQL begins with the cheapest condition, and that on the
     score may fail on what those of the query would have kept away."""
     relations = (plan.tree.query.relation(r) for r in plan.tree.nodes[node])
-    if node in plan.copied or not any(r.filters or r.optional for r in relations):
+    if node in plan.copied or not any(r.filters for r in relations):
         return source(plan, node, alias)
     return sql.derived(sql.fenced(rows(plan, node)), alias)
 

@@ -114,17 +114,12 @@ class Catalog:
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """Of the numbers under which LEFT JOINs find rows, only that of a row that is found says which row it is, or
-        that of a row that looks."""
-        looking = {j.found.left for j in self.query.left_joins if j.numbers == "parents"}
-        if not any(term.is_found for term in terms) or not looking.isdisjoint(terms):
-            return not looking.isdisjoint(terms) or self._unique(alias, terms)
-        join = self.query.left_join(alias)
-        plain = tuple(term for term in terms if not term.is_found)
-        if join and join.found.right in terms:
-            more = plain or self.query.relation(alias).filters
-            return join.finds_one or (bool(more) and self._unique(alias, (*join.key, *plain)))
-        return bool(plain) and self._unique(alias, plain)
+        """All rows that find nothing look for the same number, unless each has its own."""
+        told = tuple(t for term in terms if self._tells_apart(term) for t in self.query.spelt(term))
+        return self._unique(alias, told) if told or not terms else False
+
+    def _tells_apart(self, term: Term) -> bool:
+        return not any(j.found.left == term and j.numbers != "parents" for j in self.query.left_joins)
 
     def _unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         own, abilities = self.of(alias), self.engine.abilities

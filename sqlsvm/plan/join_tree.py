@@ -16,6 +16,7 @@ from math import prod
 from typing import Literal, Protocol
 
 from sqlsvm.query import FeatureQuery, Term
+from sqlsvm.query.rewrites.left_joins import inner
 from sqlsvm.query.variables import Variable, join_variables
 
 EdgeKind = Literal["foreign-key", "many-to-many"]
@@ -108,7 +109,7 @@ class JoinTree:
         """The relations of a node but those of which a LEFT JOIN finds one row from another one of it: a row of the
         node has one row of each such relation, and is told apart by the others."""
         block = self.nodes[node]
-        once = {j.relation for j in self.query.left_joins if j.finds_one and j.parent in block}
+        once = {j.relation for j in self.query.numbered if j.finds_one and j.parent in block}
         return tuple(alias for alias in block if alias not in once)
 
     def edges_of(self, node: int) -> tuple[Edge, ...]:
@@ -213,6 +214,7 @@ class JoinTree:
 def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
     """The join tree with the fewest bags, then the most path-like one. `to_count`: what says whether a LEFT JOIN has
     found a row is joined up front, and of the keys of one bag no more is known than that they make it one."""
+    query = inner(query)
     variables = join_variables(query)
     blocks: tuple[Block, ...] = tuple((r.alias,) for r in query.relations)
     acyclic = is_acyclic(blocks, variables)

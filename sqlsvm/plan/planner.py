@@ -221,7 +221,7 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
         return "joined up front"
     (relation,) = relations
     made = {name for each in tree.query.maps for name in each.formulas}  # else every pass would compute them
-    if any(relation.alias in (j.parent, j.relation) for j in tree.query.left_joins):
+    if relation.lookups or relation.alias in tree.query.parents:
         return "LEFT JOIN"
     if not isinstance(relation.source, exp.Table):
         return "sub-query"

@@ -25,8 +25,8 @@ from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.left_joins import numbers
 from sqlsvm.query.rewrites.nulls import without_nulls
-from sqlsvm.query.rewrites.numbers import numbers
 from sqlsvm.solve.loss import Loss, named
 
 steps = logging.getLogger(__name__)

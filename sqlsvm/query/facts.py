@@ -90,6 +90,7 @@ class RowFacts:
     def __init__(self, engine: Engine, relation: Relation) -> None:
         self.engine, self.relation = engine, relation
         self.keys: dict[Terms, KeyFacts] = {}
+        self.unique: dict[Terms, bool] = {}
         self.early: dict[Terms, KeyFacts] = {}
         """Of the first rows."""
         self.counted: float | None = None
@@ -97,7 +98,6 @@ class RowFacts:
         self.declared: list[frozenset[str]] | None = None
         """The sets of columns that a constraint declares unique; None if that was not asked yet."""
         self.nulls: dict[exp.Expression, float] = {}
-        self._unique: dict[Terms, bool] = {}
         self._described: dict[Term, Column] = {}
         self._ends: dict[Term, tuple[int, int] | None] = {}
 
@@ -178,10 +178,10 @@ class RowFacts:
     def is_unique(self, terms: Terms, *, quick: bool = False) -> bool:
         """Does each value of a key occur once? A constraint says so, or the rows do. `quick`: to read the rows takes
         no longer than to ask for constraints."""
-        if terms not in self._unique:
+        if terms not in self.unique:
             declared = not quick and self.is_declared(terms)
-            self._unique[terms] = declared or self._is_found_unique(terms)
-        return self._unique[terms]
+            self.unique[terms] = declared or self._is_found_unique(terms)
+        return self.unique[terms]
 
     def is_declared(self, terms: Terms) -> bool:
         """Do the terms hold all columns of a key that a constraint declares? Then this saves the scan."""

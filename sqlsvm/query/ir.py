@@ -1,6 +1,6 @@
 """The parts of a feature query, as small frozen values that every later step reads."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -13,7 +13,7 @@ from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.options import Span
 from sqlsvm.times import DAY, TIMES, TimeKind
 
-FOUND = f"{sql.WORKING}found_"
+FOUND = f"{sql.WORKING}found"
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
@@ -47,6 +47,25 @@ class Computed(NamedTuple):
     """The computed columns that it reads."""
     known: str | None = None
     """The computed column that is true where this one is not NULL."""
+
+
+class Lookup(NamedTuple):
+    """A column that is looked up in a working table, by a key that is there once."""
+
+    name: str
+    value: exp.Expression
+    source: exp.Expr
+    on: Sequence[exp.Expression]
+
+
+class Derived(NamedTuple):
+    """Rows that the database makes before a query that reads them as a table."""
+
+    said: str
+    of: str
+    """The relation that has as many."""
+    rows: exp.Query
+    table: str
 
 
 class Made(NamedTuple):
@@ -88,6 +107,8 @@ class Relation:
     them and one row more, all NULL, and WHERE is about all of these."""
     computed: tuple[Mapping[str, Computed], ...] = ()
     """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
+    lookups: tuple[Lookup, ...] = ()
+    """What is looked up for its rows, where it is read."""
     brought: "Brought | None" = field(default=None, compare=False)
     """What `source` has of other relations."""
     once: Once | None = field(default=None, compare=False)
@@ -110,6 +131,11 @@ class Relation:
         if self.optional is None:
             return replace(self, source=source, filters=())
         return replace(self, source=source, optional=())
+
+    def stored(self, source: exp.Expression, columns: tuple[Column, ...]) -> "Relation":
+        """The same over a table of the rows that meet its conditions, with these columns."""
+        made = replace(self, source=source, columns=columns, filters=(), optional=None, looked_for=None)
+        return replace(made, computed=(), lookups=(), brought=None)
 
     def where_at_first(self, conditions: Iterable[exp.Expression]) -> "Relation":
         """With more of them."""
@@ -137,7 +163,7 @@ class Relation:
         """The item of FROM where these are used: `source`, and around it sub-queries with the computed columns that
         they and the conditions need. So each is computed once for a row, and only where it is read."""
         found = self.source.copy()
-        if not self.computed:
+        if not self.computed and not self.lookups:
             return found
         read = (*used, *self.filters, *(self.optional or ()))
         needed, layers = {column.name for value in read for column in value.find_all(exp.Column)}, []
@@ -149,7 +175,17 @@ class Relation:
             columns = (exp.alias_(column.value.copy(), name, quoted=True, copy=False) for name, column in own)
             rows = exp.select(sql.everything(self.alias), *columns, copy=False).from_(found, copy=False)
             found = sql.aliased(sql.fenced(rows), self.alias)
-        return found
+        return self.looking_up(found, needed)
+
+    def looking_up(self, source: exp.Expr, names: Collection[str]) -> exp.Expr:
+        """Rows of it as an item of FROM, with those of these columns that are looked up."""
+        if not (lookups := [each for each in self.lookups if each.name in names]):
+            return source
+        columns = (exp.alias_(each.value.copy(), each.name, quoted=True) for each in lookups)
+        rows = exp.select(sql.everything(self.alias), *columns, copy=False).from_(source, copy=False)
+        for each in lookups:
+            rows = sql.join(rows, each.source.copy(), [condition.copy() for condition in each.on], "left")
+        return sql.aliased(rows, self.alias)
 
 
 @dataclass(frozen=True)
@@ -161,7 +197,7 @@ class Term:
 
     @property
     def is_found(self) -> bool:
-        """Is it the number under which a LEFT JOIN finds rows? No table has it before compile/prepare.py makes it."""
+        """Is it the number under which a LEFT JOIN finds rows? Only working tables have it."""
         return isinstance(self.expression, exp.Column) and self.expression.name.startswith(FOUND)
 
 
@@ -209,8 +245,10 @@ class LeftJoin:
     parent: str
     relation: str
     equalities: tuple[Equality, ...]
+    place: int = 0
+    """Among the LEFT JOINs of the query."""
     numbers: Numbered = "keys"
-    """Known inside the snapshot (rewrites/numbers.py)."""
+    """Known inside the snapshot (rewrites/left_joins.py)."""
 
     @property
     def finds_one(self) -> bool:
@@ -224,7 +262,7 @@ class LeftJoin:
     @cached_property
     def found(self) -> Equality:
         """The inner join that it is: on the number of what is found, 0 for nothing."""
-        left, right = (Term(a, sql.named(f"{FOUND}{self.relation}", a)) for a in (self.parent, self.relation))
+        left, right = (Term(a, sql.named(f"{FOUND}{self.place}", a)) for a in (self.parent, self.relation))
         return Equality(left, right)
 
 
@@ -328,6 +366,10 @@ class FeatureQuery:
     """What has computed some of the features from others: each is a `Map`."""
     by: Feature | None = None
     """The column whose values are groups, until it is the last feature."""
+    numbered: tuple[LeftJoin, ...] = ()
+    """The LEFT JOINs that are inner joins on numbers already, which `equalities` has."""
+    derived: tuple[Derived, ...] = ()
+    """The working tables that the query reads."""
     tells_of: str | None = None
     """The alias of `label_relation`, if it is not that of the label (rewrites/told.py)."""
 
@@ -389,7 +431,7 @@ class FeatureQuery:
     @property
     def parents(self) -> dict[str, str]:
         """From which relation a LEFT JOIN looks for another one."""
-        return {j.relation: j.parent for j in self.left_joins}
+        return {j.relation: j.parent for j in (*self.left_joins, *self.numbered)}
 
     def left_join(self, alias: str) -> LeftJoin | None:
         """Of which a relation is the optional side."""
@@ -397,11 +439,11 @@ class FeatureQuery:
 
     @cached_property
     def _left_joins(self) -> Mapping[str, LeftJoin]:
-        return {j.relation: j for j in self.left_joins}
+        return {j.relation: j for j in (*self.left_joins, *self.numbered)}
 
     def spelt(self, term: Term) -> tuple[Term, ...]:
         """A term as the text has it: those of a LEFT JOIN for the number of what it finds."""
-        for join in self.left_joins if term.is_found else ():
+        for join in self._left_joins.values() if term.is_found else ():
             if term in (join.found.left, join.found.right):
                 return tuple(e.left if term.relation == join.parent else e.right for e in join.equalities)
         return (term,)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from sqlglot import exp
@@ -216,7 +216,8 @@ def _oriented(equality: Equality, shown: exp.Expr, scope: Scope, alias: str) -> 
 
 
 def left_joins(joins: Joins) -> tuple[LeftJoin, ...]:
-    return tuple(_left_join(joins, alias, own) for alias, own in joins.optional.items())
+    found = (_left_join(joins, alias, own) for alias, own in joins.optional.items())
+    return tuple(replace(join, place=place) for place, join in enumerate(found))
 
 
 def _left_join(joins: Joins, alias: str, own: Iterable[Equality]) -> LeftJoin:

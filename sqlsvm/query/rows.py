@@ -1,6 +1,7 @@
 """A relation -> SELECT over the rows that it brings to the join."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -78,7 +79,12 @@ def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
 
 
 def row_of_nulls(relation: Relation, outputs: Outputs) -> exp.Select:
-    """FROM one row in which every column of the relation is NULL, with what these outputs read of it."""
-    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
-    source = relation.serving(value for value, _ in outputs)
-    return sql.join(sql.select([], one), source, [exp.false()], "left")
+    """FROM one row in which every column of the relation is NULL, with what these outputs read of it. What is looked up
+    is looked up for this row too."""
+    one, values = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one"), [value for value, _ in outputs]
+    found = sql.join(sql.select([], one), replace(relation, lookups=()).serving(values), [exp.false()], "left")
+    if not relation.lookups:
+        return found
+    found = found.select(sql.everything(relation.alias), copy=False)
+    names = {column.name for value in values for column in value.find_all(exp.Column)}
+    return exp.Select().from_(relation.looking_up(sql.aliased(found, relation.alias), names), copy=False)

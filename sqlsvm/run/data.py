@@ -93,7 +93,7 @@ def prepared(
         plan = weighted(plan, options.class_weight)
     counted = partial(_counted, work, catalog, options=options, effort=effort)
     if options.class_weight == "balanced":
-        plan = weighted(plan, balanced(_sizes(work, plan)))
+        plan = weighted(plan, balanced(_sizes(work, catalog.query, plan)))
     plan, moments, rows = counted(plan)
     covariances = {name: _moved(plan.design, each) for name, each in covariances.items()}
     how = scaling(plan.design, moments, options.scale)
@@ -122,12 +122,12 @@ def weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
     return replace(plan, design=replace(plan.design, target=target))
 
 
-def _sizes(work: Workspace, plan: Plan) -> Moments:
+def _sizes(work: Workspace, query: FeatureQuery, plan: Plan) -> Moments:
     """Those of the classes. The tables are made for it without the features, and dropped."""
     work.clock.begin("tables")
     bare = replace(plan, design=plan.design.without_features())
     with work.scratch():
-        check_weight(work, bare)
+        check_weight(work, query, bare)
         work.run(working_tables(bare))
         found = read_moments(work, bare)
         check_rows(bare, found)
@@ -140,7 +140,7 @@ def _counted(
     """The moments, and the plan with the most frequent categories, which the tables know. The rows of a small join,
     which needs no tables."""
     work.clock.begin("tables")
-    check_weight(work, plan)
+    check_weight(work, catalog.query, plan)
     by_class = options.intercept == "free"
     if any(d.top for d in plan.design.dictionaries):
         work.run(missing_tables(work, plan))

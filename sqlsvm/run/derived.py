@@ -115,4 +115,4 @@ def derived(
     rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
     work.run([Statement(f"rows of {alias} {said}", rows, table)])
     source, columns = sql.users_table(table, alias), (*used, *more)
-    return query.with_relation(replace(relation, source=source, columns=columns, filters=(), computed=(), brought=None))
+    return query.with_relation(relation.stored(source, columns))

@@ -19,9 +19,9 @@ from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.workspace import Workspace
 
 
-def check_weight(work: Workspace, plan: Plan) -> None:
+def check_weight(work: Workspace, query: FeatureQuery, plan: Plan) -> None:
     if plan.design.weight is not None:
-        check_weight_of(work, plan.tree.query, plan.design.weight, lambda mark: _total(work, plan, mark))
+        check_weight_of(work, query, plan.design.weight, lambda mark: _total(work, plan, mark))
 
 
 def check_weight_of(work: Workspace, query: FeatureQuery, weight: Feature, total: Callable[[Feature], float]) -> None:

@@ -42,7 +42,7 @@ def test_random_worlds(shared_engine: Engine) -> None:
             assert query.label
             wish = Wish(label=query.label.name)
             check_moments(found.problem, joined(work.engine, query.text, wish), wish)
-            several += any(not join.finds_one for join in query.left_joins)
+            several += any(not join.finds_one for join in query.numbered)
     assert several >= 3
 
 
@@ -85,7 +85,7 @@ def test_histories(shared_engine: Engine, nulls: int) -> None:
                 beta = found.dyadic(rng)
                 assert_exact(found, beta, clear=is_clear(found.truth, beta))
                 check_moments(found.problem, joined(shared_engine, text, wish), wish)
-                numbered.append(found.plan.tree.query.left_joins[0].numbers)
+                numbered.append(found.plan.tree.query.numbered[0].numbers)
         finally:
             for table in "cvo":
                 typed(shared_engine, sql.drop(table))

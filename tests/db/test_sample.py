@@ -77,7 +77,7 @@ def kinds(found: Opened) -> set[str]:
     plan = found.plan
     return {
         *({"missing"} & {c.role for c in plan.design.coordinates}),
-        *(["LEFT JOIN"] if plan.tree.query.left_joins else []),
+        *(["LEFT JOIN"] if plan.tree.query.numbered else []),
         *(["cycle"] if not plan.tree.acyclic else []),
         *(["categories"] if plan.design.dictionaries else []),
         *(["many-to-many"] if plan.centre else []),

@@ -132,7 +132,10 @@ def _check_counts(engine: Engine, text: str, label: str) -> str:
 
 
 def _rendered(engine: Engine, query: FeatureQuery, outputs: Outputs | None = None) -> Rows:
-    found = engine.fetch(render(query, outputs))
+    return rows_of(engine.fetch(render(query, outputs)))
+
+
+def rows_of(found: dict[str, np.ndarray]) -> Rows:
     return _rows(found, list(found))
 
 

@@ -96,7 +96,7 @@ def test_the_root_is_where_the_first_relation_is() -> None:
 
 
 def test_a_left_join_folds_into_its_parent() -> None:
-    tree = join_tree(joined({"a": "", "b": ""}, left=[("a", "b", "k")]), Made({"b": [{"sqlsvm_found_b"}]}))
+    tree = join_tree(joined({"a": "", "b": ""}, left=[("a", "b", "k")]), Made({"b": [{"sqlsvm_found0"}]}))
     (edge,) = tree.edges
     assert edge.unique_at(tree.node_of("b"))
     assert not edge.unique_at(tree.node_of("a"))

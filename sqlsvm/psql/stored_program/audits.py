@@ -12,7 +12,7 @@ from sqlsvm.plan.parameters import SHIFT
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, lasting
 from sqlsvm.plan.target import Target
-from sqlsvm.psql.stored_program.relations import over_own_relations
+from sqlsvm.psql.stored_program.relations import own_relations, planned_over
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.audit import widened
@@ -68,8 +68,8 @@ def audits(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: T
     """The classes weigh the same there."""
     if not query.audited:
         return None
-    plan, _ = lasting(facts, widened(query, facts), options, target)
-    return Audits(query, over_own_relations(plan))
+    plan, catalog = lasting(facts, widened(query, facts), options, target)
+    return Audits(query, planned_over(plan, own_relations(catalog.query)))
 
 
 def _part(c: Coordinate) -> str:

@@ -55,12 +55,12 @@ class Check:
 
 def checks(
     plan: Plan,
+    query: FeatureQuery,
     rounded: Iterable[Rounded],
     known_types: Iterable[str],
     label_values: LabelValues,
     label_type: str | None = None,
 ) -> Iterator[Check]:
-    query = plan.tree.query
     unique = {(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)}
     yield _other_types(query, known_types)
     yield from (_repeated(plan, node, on) for node, on in sorted(unique))

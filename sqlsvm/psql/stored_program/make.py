@@ -27,7 +27,14 @@ from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_labe
 from sqlsvm.psql.stored_program.audits import audits
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
-from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
+from sqlsvm.psql.stored_program.relations import (
+    largest_groups,
+    numbered,
+    own_relations,
+    planned_over,
+    row_counts,
+    sources,
+)
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
@@ -78,8 +85,10 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     begun = start(engine, text, training, query.maps)
     plan = replace(plan, loss=begun.loss, design=_measured_from(plan.design, begun.centre))
     single = engine.abilities.single if is_single(engine, query, target.label) else None
-    plan, query = over_own_relations(plan), catalog.query
-    checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
+    query = catalog.query
+    own = own_relations(query)
+    plan = planned_over(plan, own)
+    checked = checks(plan, own, rounded_keys(catalog), types(engine, query), values, single)
     parts = _parts(plan, query, checked, asked.scale, begun.width, asked.intercept == "free")
     parts |= audited.parts if audited else {}
     return StoredProgram(

@@ -12,6 +12,7 @@ from sqlsvm.plan.parameters import IN_ORDER, family
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.sums import met, terms
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.rewrites.left_joins import inner
 from sqlsvm.query.rows import rows_of
 
 
@@ -19,12 +20,16 @@ def own_relation(number: int) -> str:
     return f"sqlsvm_r{number}"
 
 
-def over_own_relations(plan: Plan) -> Plan:
-    """The same plan over relations of these names. Their sizes are known from the real ones."""
-    query = plan.tree.query
+def own_relations(query: FeatureQuery) -> FeatureQuery:
+    """The same query over relations of these names."""
     own = [sql.users_table(own_relation(i), r.alias) for i, r in enumerate(query.relations)]
     renamed = tuple(replace(r, source=source, computed=()) for r, source in zip(query.relations, own, strict=True))
-    return replace(plan, tree=replace(plan.tree, query=replace(query, relations=renamed)))
+    return replace(query, relations=renamed)
+
+
+def planned_over(plan: Plan, query: FeatureQuery) -> Plan:
+    """The same plan over other relations of these aliases. Their sizes are known from the real ones."""
+    return replace(plan, tree=replace(plan.tree, query=inner(query)))
 
 
 def sources(query: FeatureQuery) -> Iterator[Statement]:

@@ -225,4 +225,4 @@ def _relation(copy: Copy) -> Relation:
 def _left_join(of: Mapping[str, Copy], number: int, old: LeftJoin) -> LeftJoin:
     names = [match_key(number, place) for place in range(len(old.equalities))]
     pairs = tuple(Equality(of[old.parent].term(name), of[old.relation].term(name)) for name in names)
-    return LeftJoin(old.parent, old.relation, pairs)
+    return LeftJoin(old.parent, old.relation, pairs, old.place)

@@ -11,15 +11,21 @@ FROM (
     r.y AS y
   FROM (
     SELECT
-      COALESCE(sqlsvm_match0.k0, 0) AS k0,
+      "f"."sqlsvm_found0" AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-    FROM "public".facts AS "f"
-    LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
+    FROM (
+      SELECT "f".*, COALESCE(sqlsvm_match0."sqlsvm_found0", 0) AS "sqlsvm_found0"
+      FROM "public".facts AS "f"
+      LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0."sqlsvm_key0"
+   ) AS "f"
  ) AS r
   JOIN (
     SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-    FROM (SELECT k0 AS k0, x2 AS x2 FROM sqlsvm_match0 WHERE keep) AS r
+    FROM (
+      SELECT "d"."sqlsvm_found0" AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
+      FROM sqlsvm_match0 AS "d"
+   ) AS r
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
@@ -36,6 +42,8 @@ SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
   FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
-  JOIN (SELECT k0 AS k0, x2 AS x2 FROM sqlsvm_match0 WHERE keep) AS q
-    ON q.k0 = t.k0
+  JOIN (
+    SELECT "d"."sqlsvm_found0" AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
+    FROM sqlsvm_match0 AS "d"
+ ) AS q ON q.k0 = t.k0
 ) AS r;
