@@ -50,7 +50,8 @@ class Leak:
 
     def __str__(self) -> str:
         of = share(self.share, 1.0)
-        return f"{self.date} is at or after {self.time} in {of} of the join rows ({amount(self.rows)})"
+        when = f"that of the label's row, {self.time}," if self.date == self.time else self.time
+        return f"{self.date} is at or after {when} in {of} of the join rows ({amount(self.rows)})"
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ class _Date:
 def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
     """`as_of`: an output, or a column of the label's table, that says when its row is."""
     try:
-        return _leaks(engine, taken_apart(engine, text, label=label), as_of)
+        return _leaks(engine, taken_apart(engine, text, answer=False, label=label), as_of)
     except FormError as error:
-        return _leaks(engine, taken_whole(engine, text, error, label=label), as_of)
+        return _leaks(engine, taken_whole(engine, text, error, answer=False, label=label), as_of)
 
 
 def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
@@ -109,7 +110,7 @@ def check_leaks(engine: Engine, text: str, training: Training) -> None:
     if not training.as_of:
         return
     found = leaks(engine, text, training.as_of, training.problem.label or "")
-    for line in said(found):
+    for line in said(replace(found, leaks=())) if not found.leaks else ():
         steps.log(NOTE, "--as-of: %s", line)
     if found.leaks:
         first, *others = found.leaks

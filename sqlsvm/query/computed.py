@@ -42,14 +42,14 @@ class _Item:
         return exp.Subquery(this=rows, alias=exp.TableAlias(this=self.name.copy()))
 
 
-def computed(select: exp.Select, dialect: str, fold: Fold, describe: Describe) -> exp.Select:
-    """A FormError if a sub-query is about several relations."""
+def computed(select: exp.Select, dialect: str, fold: Fold, describe: Describe, *, answer: bool = True) -> exp.Select:
+    """A FormError if a sub-query is about several relations. Without `answer` sub-queries stay as they are typed."""
     if not any(map(_values, outer_expressions(select))):
         return select
     made = _Computing(select.copy(), dialect, fold, describe)
     made.outputs()
     made.conditions()
-    return made.found()
+    return made.found(answer)
 
 
 class _Computing:
@@ -126,11 +126,12 @@ class _Computing:
     def _is_valid(self, item: exp.Subquery) -> bool:
         return self.describe(source_of(item, self.select, self.fold).probe) is not None
 
-    def found(self) -> exp.Select:
+    def found(self, answer: bool) -> exp.Select:
         for item in self.items:
             if item.values or item.conditions:
                 made = item.wrapped(item.values, item.conditions)
-                if asker := asker_of(item.node, self.select, self.dialect, self.fold, self.describe):
+                asker = asker_of(item.node, self.select, self.dialect, self.fold, self.describe) if answer else None
+                if asker:
                     made.set("this", answered(made.this, asker))
                 reason = f"a sub-query computes a value: {self.shown[item.name.name]}"
                 made.meta[MADE] = Once(reason, IN_FROM, varying(made, self.dialect))

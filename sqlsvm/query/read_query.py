@@ -37,29 +37,34 @@ def read_query(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuer
         return rewritten(_taken_apart(engine, text, error, **roles), Facts(engine), *RULES)
 
 
-def taken_apart(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuery:
+def taken_apart(engine: Engine, text: str, *, answer: bool = True, **roles: Unpack[Roles]) -> FeatureQuery:
     """Do not call this in a transaction: an unknown name would abort it, and then the database could not be asked for
-    similar names."""
+    similar names. Without `answer` sub-queries stay as they are typed."""
     try:
-        return _taken_apart(engine, text, None, **roles)
+        return _taken_apart(engine, text, None, answer=answer, **roles)
     except FormError as error:
-        return _taken_apart(engine, text, error, **roles)
+        return _taken_apart(engine, text, error, answer=answer, **roles)
 
 
-def taken_whole(engine: Engine, text: str, because: FormError, **roles: Unpack[Roles]) -> FeatureQuery:
+def taken_whole(
+    engine: Engine, text: str, because: FormError, *, answer: bool = True, **roles: Unpack[Roles]
+) -> FeatureQuery:
     """SELECT * FROM the query, `because` of what cannot be taken apart."""
-    return _taken_apart(engine, text, because, **roles)
+    return _taken_apart(engine, text, because, answer=answer, **roles)
 
 
-def _taken_apart(engine: Engine, text: str, because: FormError | None, **roles: Unpack[Roles]) -> FeatureQuery:
+def _taken_apart(
+    engine: Engine, text: str, because: FormError | None, *, answer: bool = True, **roles: Unpack[Roles]
+) -> FeatureQuery:
     """`because`: why it is made as a whole."""
     tree = parse(text, engine.dialect, because)
     tree = with_audited(tree, roles.get("audited", ()), engine.dialect, engine.fold)
     tree = engine.bound(tree)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
-    tree = matched(tree, engine.dialect, engine.fold, partial(_valid, engine))
-    tree = computed(tree, engine.dialect, engine.fold, partial(_valid, engine))
-    tree = folded(tree, engine)
+    valid = partial(_valid, engine)
+    tree = matched(tree, engine.dialect, engine.fold, valid) if answer else tree
+    tree = computed(tree, engine.dialect, engine.fold, valid, answer=answer)
+    tree = folded(tree, engine) if answer else tree
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:

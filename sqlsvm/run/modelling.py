@@ -139,7 +139,8 @@ def _notes(
         return
     yield from constants(problem, beta)
     yield from (each.note for each in problem.query.maps if each.note)
-    yield from (f"{name} is a number: {TIMES[time].said}" for name, time in problem.query.times.items())
+    read = {output.name for output in problem.query.outputs}
+    yield from (f"{name} is a number: {TIMES[t].said}" for name, t in problem.query.times.items() if name in read)
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"

@@ -87,6 +87,8 @@ def test_planted_leaks_are_found(engine: Engine, case: str) -> None:
 CLEAN = {
     "one table": "SELECT y, amount FROM orders",
     "states before": "SELECT o.y, o.amount, s.state FROM orders o JOIN states s ON s.id = o.id AND s.at < o.placed",
+    "a history": "SELECT o.y, o.amount, o.placed, "
+    "(SELECT COUNT(*) FROM visits v WHERE v.c = o.c AND v.ended < o.placed) AS n FROM orders o",
     "the visits before": "SELECT o.y, v.minutes FROM orders o JOIN visits v ON v.c = o.c AND v.ended < o.placed",
     "an aggregate of these": "SELECT o.y, o.amount, o.placed, COUNT(*) AS n FROM orders o "
     "JOIN visits v ON v.c = o.c AND v.ended < o.placed GROUP BY o.id, o.y, o.amount, o.placed",
