@@ -524,8 +524,7 @@ _OTHERS = {
     "verbose": "Whether to show the passes. auto: in a notebook and on a terminal.",
 }
 for _each_estimator in ESTIMATORS:
-    _listed = described(_each_estimator._defaults(), _OTHERS)
-    _each_estimator.__doc__ = f"{_each_estimator.__doc__}\n\n    Parameters\n    ----------\n{_listed}\n"
+    _each_estimator.__doc__ = described(_each_estimator.__doc__, _each_estimator._defaults(), _OTHERS)
 
 
 def load(place: Place, name: str | None = None, version: int | None = None) -> RelationalSVC | RelationalSVR:

@@ -122,5 +122,6 @@ def count(
 
 
 for _each in (inspect, describe, components, explain, count):
-    _listed = described({name: p.default for name, p in signature(_each).parameters.items()}, _OTHERS)
-    _each.__doc__ = f"{_each.__doc__}\n\n    Parameters\n    ----------\n{_listed}\n"
+    _each.__doc__ = described(
+        _each.__doc__, {name: p.default for name, p in signature(_each).parameters.items()}, _OTHERS
+    )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from inspect import Parameter
+from inspect import Parameter, cleandoc
 from textwrap import fill
 from typing import Any
 
@@ -65,9 +65,13 @@ def _given(name: str, word: str) -> str | None:
     return word
 
 
-def described(defaults: Mapping[str, Any], others: Mapping[str, str]) -> str:
-    """Parameters as the docstrings of Python list them. `others` has those that are no options."""
-    return "\n\n".join(_one(name, default, others) for name, default in defaults.items())
+def described(doc: str | None, defaults: Mapping[str, Any], others: Mapping[str, str]) -> str:
+    """The docstring, with a list of the parameters as Python's have it. `others` has those that are no options.
+
+    Without indentation: Python 3.13 removes that of a docstring when it compiles, and earlier versions do not.
+    """
+    listed = "\n\n".join(_one(name, default, others) for name, default in defaults.items())
+    return f"{cleandoc(doc or '')}\n\nParameters\n----------\n{listed}\n"
 
 
 def _one(name: str, default: Any, others: Mapping[str, str]) -> str:
@@ -75,7 +79,7 @@ def _one(name: str, default: Any, others: Mapping[str, str]) -> str:
     said = others.get(name) or reworded(option.help if option else "").replace("; repeatable", "")
     must = f" : {option.must.removeprefix('must be ')}" if option and name not in others else ""
     has = "" if default is Parameter.empty else f", default {default!r}"
-    return f"    {name}{must}{has}\n{fill(said, 100, initial_indent=INDENT, subsequent_indent=INDENT)}"
+    return f"{name}{must}{has}\n{fill(said, 96, initial_indent=INDENT, subsequent_indent=INDENT)}"
 
 
-INDENT = 8 * " "
+INDENT = 4 * " "

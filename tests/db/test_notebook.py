@@ -326,7 +326,7 @@ def test_hints_name_parameters(parameters: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_help_has_every_parameter(kind: type[Relational]) -> None:
     said = kind.__doc__ or ""
-    assert [name for name in kind().get_params() if f"\n    {name}" not in said] == []
+    assert [name for name in kind().get_params() if f"\n{name}" not in said] == []
     assert "--" not in said.replace("----------", "")
 
 
