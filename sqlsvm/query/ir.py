@@ -37,6 +37,10 @@ class Once(NamedTuple):
     """The error if it is read several times."""
     rows: float | None = None
     """Known as soon as they are made."""
+    spared: str | None = None
+    """What is not made, because the groups of it are."""
+    size: exp.Select | None = None
+    """How many rows there will be, as "n", if that is counted without the join that makes them."""
 
 
 class Computed(NamedTuple):

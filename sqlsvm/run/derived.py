@@ -13,7 +13,7 @@ from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query import FeatureQuery, Relation
 from sqlsvm.query.ir import MADE
-from sqlsvm.query.whole import check_steady
+from sqlsvm.query.whole import RESULT, check_steady
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.workspace import Workspace, workspace
 
@@ -43,6 +43,7 @@ def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:
 
 def _made(work: Workspace, query: FeatureQuery, relation: Relation, table: str) -> FeatureQuery:
     """Other relations to which its columns were brought read the table too."""
+    _check_size(work.engine, relation)
     work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, query, relation), table)])
     own = relation.brought.source if relation.brought else relation.source
     source = sql.users_table(table, relation.alias)
@@ -65,6 +66,7 @@ def counted(engine: Engine, query: FeatureQuery) -> FeatureQuery:
     """The query whose parts that would be made are only counted."""
     for relation in query.relations:
         if relation.once and relation.once.rows is None:
+            _check_size(engine, relation)
             query = query.with_relation(_counted(engine, relation, sql.derived(_rows(engine, query, relation), "r")))
     return query
 
@@ -87,11 +89,21 @@ def _counted(engine: Engine, relation: Relation, rows: exp.Expr) -> Relation:
     return replace(relation, once=relation.once._replace(rows=size))
 
 
-def _too_many(relation: Relation, most: int) -> QueryError:
+def _check_size(engine: Engine, relation: Relation) -> None:
+    """Before they are made, if their number is that of a join, which is counted without it."""
+    if relation.once and relation.once.size and not relation.at_first:
+        size = float(engine.fetch(relation.once.size)["n"][0])
+        if size > engine.make_at_most:
+            raise _too_many(relation, engine.make_at_most, size)
+
+
+def _too_many(relation: Relation, most: int, size: float | None = None) -> QueryError:
     assert relation.once
+    number = f"{size:,.0f} rows, more than {most:,}" if size else f"more than {most:,} rows"
+    name = "the query" if relation.alias == RESULT else relation.alias
     remedy = relation.once.hint or "leave out rows with WHERE"
     return QueryError(
-        f"{relation.alias} has more than {most:,} rows, and all of them would have to be made: {relation.once.reason}",
+        f"{name} has {number}, and all of them would have to be made: {relation.once.reason}",
         hint=f"{remedy}; or allow more with --make-at-most",
     )
 

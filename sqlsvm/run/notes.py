@@ -59,13 +59,18 @@ def constants(problem: Data, beta: Array) -> Iterator[str]:
             yield f"{said}: its scaled weight is {weight:g}"
 
 
-def made_once(query: FeatureQuery) -> Iterator[str]:
-    of: dict[str, list[str]] = {}
+def made_once(query: FeatureQuery, why: str = " for the training") -> Iterator[str]:
+    """What the database made, or makes if the rows are not known yet, and why."""
+    made, makes = dict[str, list[str]](), dict[str, list[str]]()
     for relation in query.relations:
-        if (once := relation.once) and once.rows is not None:
+        if once := relation.once:
             name = "the query" if relation.alias == RESULT else relation.alias
-            of.setdefault(once.reason, []).append(f"{once.rows:,.0f} rows of {name}")
-    yield from (f"the database made {', '.join(rows)} for the training: {reason}" for reason, rows in of.items())
+            reason = "; ".join(filter(None, (once.reason, once.spared)))
+            some = makes if once.rows is None else made
+            rows = "the rows" if once.rows is None else f"{once.rows:,.0f} rows"
+            some.setdefault(reason, []).append(f"{rows} of {name}")
+    for does, of in (("made", made), ("makes", makes)):
+        yield from (f"the database {does} {', '.join(rows)}{why}: {reason}" for reason, rows in of.items())
 
 
 def only_class(problem: Data, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:

@@ -18,6 +18,7 @@ from sqlsvm.ask.inspect import Inspection, LabelFacts, RelationFacts, edge_left_
 from sqlsvm.ask.remarks import node_name, remarks
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.run.notes import made_once
 from sqlsvm.terminal import amount, memory, printable, row_count, share
 
 _PLAIN = re.compile("[a-z_][a-z0-9_]*")
@@ -138,7 +139,13 @@ def _sentences(found: Inspection) -> Iterator[str]:
     yield bags(found.tree)
     values = (len(found.features) + (found.label is not None)) * found.join_rows
     size, stored = memory(8 * values), row_count(_stored(found))
+    yield from made_of(found.tree)
     yield f"The join would have {row_count(found.join_rows)} (about {size}); its tables have {stored}."
+
+
+def made_of(tree: JoinTree) -> Iterator[str]:
+    """What the database makes before anything else, and why."""
+    return map(printable, made_once(tree.query, ""))
 
 
 def _balance(label: LabelFacts) -> str:

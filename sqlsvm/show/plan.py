@@ -10,7 +10,7 @@ from sqlsvm.ask.explain import Explanation, LinkFacts
 from sqlsvm.ask.remarks import node_name
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.plan.join_tree import Edge
-from sqlsvm.show.inspection import bags, condition, drawn
+from sqlsvm.show.inspection import bags, condition, drawn, made_of
 from sqlsvm.terminal import amount, duration, printable, row_count, share
 
 
@@ -61,6 +61,7 @@ def _heaviest(found: Explanation, facts: LinkFacts) -> str:
 
 def _sentences(found: Explanation) -> Iterator[str]:
     yield bags(found.plan.tree)
+    yield from made_of(found.plan.tree)
     finely = f", {found.buckets} buckets a unit" if found.plan.method == "grid" else ""
     yield f"counting: {found.plan.method}{finely}; {found.why}"
     if found.analyzed:

@@ -1,13 +1,23 @@
 """GROUP BY over a join has the same rows if the join is not made. `python -m tests.queries` runs many more."""
 
+import io
+
 import pytest
 from sqlglot import exp, parse_one
 
+from sqlsvm.ask.explain import explain
+from sqlsvm.ask.inspect import inspect
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import QueryError
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.folding.fold import groups_of
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
+from sqlsvm.show.inspection import draw
+from sqlsvm.show.plan import draw_plan
 from tests.ground.grouping import check, rows_of
+from tests.ground.trained import training
 from tests.typed import asked, run
 
 FEW = 30
@@ -86,3 +96,25 @@ def test_a_sum_is_larger_than_a_bigint(users: Engine) -> None:
     inner = render(read_query(users, text)).subquery("q")
     found = users.fetch(exp.select("CAST(s AS TEXT) AS s").from_(inner))["s"].tolist()
     assert {*found} == {str(1500 * sum(2**52 + n for n in range(1, 3001) if n % 2 == k)) for k in (0, 1)}
+
+
+def test_the_note_says_which_join_is_not_made(users: Engine) -> None:
+    text = f"SELECT u.left_us, u.age, COUNT(*) AS n {BOTH} GROUP BY u.id, u.left_us, u.age"
+    (model,) = trained(users, text, {"m": training("left_us")})
+    reason = "GROUP BY u.id, u.left_us, u.age groups rows; the join of u, p and b is not made"
+    assert model.notes[0] == f"the database made 4 rows of the query for the training: {reason}"
+    found = inspect(users, text, label="left_us")
+    assert f"the database made 4 rows of the query: {reason}" in draw(found, io.StringIO())
+    plan = draw_plan(explain(users, text, ProblemOptions("left_us")), io.StringIO())
+    assert f"the database makes the rows of the query: {reason}" in plan
+
+
+def test_a_join_that_is_too_large_is_counted_and_not_made(users: Engine) -> None:
+    users.make_at_most = 200
+    made: list[str] = []
+    users.on_statement = made.append
+    text = f"SELECT u.left_us, ROW_NUMBER() OVER (ORDER BY p.score) AS place {BOTH}"
+    with pytest.raises(QueryError, match=r"^the query has 270 rows, more than 200, and all of them") as refused:
+        trained(users, text, {"m": training("left_us")})
+    assert "--make-at-most" in (refused.value.hint or "")
+    assert not any("CREATE" in sent and "row_number" in sent.lower() for sent in made)

@@ -6,13 +6,18 @@ blocks.py: the join is a tree. carried.py, messages.py: each table is grouped be
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Engine
+from sqlsvm.query.ir import MADE
 from sqlsvm.query.known_functions import groups_rows
+from sqlsvm.query.sources import from_items
 
 
 def folded(tree: exp.Select, engine: Engine) -> exp.Select:
-    """With a SELECT that groups tables in place of each that groups a join."""
-    if not any(map(groups_rows, tree.find_all(exp.Select))):
+    """With a SELECT that groups tables in place of each that groups a join. Where a whole join is made, with the number
+    of its rows."""
+    made = any(sql.noted(item, MADE) for item in from_items(tree))
+    if not made and not any(map(groups_rows, tree.find_all(exp.Select))):
         return tree
     from sqlsvm.query.folding.fold import all_folded  # most queries group nothing
 

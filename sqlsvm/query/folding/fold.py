@@ -21,9 +21,9 @@ from sqlsvm.query.folding.messages import Message
 from sqlsvm.query.folding.names import Names
 from sqlsvm.query.folding.values import Size
 from sqlsvm.query.forms import check_form, part
-from sqlsvm.query.ir import MADE, FeatureQuery, Relation, Term
+from sqlsvm.query.ir import MADE, FeatureQuery, Once, Relation, Term
 from sqlsvm.query.joins import joins_of, left_joins
-from sqlsvm.query.known_functions import groups_rows, is_aggregate
+from sqlsvm.query.known_functions import groups_rows, is_aggregate, is_set_returning
 from sqlsvm.query.names import Scope, relations_in
 from sqlsvm.query.sources import from_items, source_of, sources
 
@@ -32,19 +32,52 @@ CTEs = tuple[exp.CTE, ...]
 GROUPS = "groups"
 MOST_RELATIONS = 40
 """With more, to find the blocks takes long."""
+_JOINED = f"{sql.WORKING}joined"
+"""Notes which join a SELECT of groups stands for."""
+_FEWER = "distinct", "limit", "offset", "qualify", "having"
 _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset"}
 
 
 def all_folded(tree: exp.Select, engine: Engine) -> exp.Select:
-    """Why a part is made is said as it was."""
+    """Why a part is made is said as it was, and what is not made."""
     tree = tree.copy()
     for item in from_items(tree):
-        if once := part(source_of(item, tree, engine.fold).expression, engine.dialect):
-            item.meta[MADE] = once
+        if once := _once(item, tree, engine):
+            item.meta[MADE] = once._replace(size=_size_of(item, tree, engine))
     for select, outside in list(_alone(tree, ())):
         if groups_rows(select) and (found := groups_of(select, outside, engine)):
             select.replace(found)
+    for item in from_items(tree):
+        if once := _once(item, tree, engine):
+            item.meta[MADE] = once._replace(spared=_spared(source_of(item, tree, engine.fold).expression))
     return tree
+
+
+def _once(item: exp.Expression, tree: exp.Select, engine: Engine) -> Once | None:
+    return part(source_of(item, tree, engine.fold).expression, engine.dialect)
+
+
+def _spared(source: exp.Expression) -> str | None:
+    """The joins in it that are not made."""
+    found = [sql.noted(select, _JOINED) for select in source.find_all(exp.Select)]
+    return "; ".join(dict.fromkeys(str(joined) for joined in found if joined)) or None
+
+
+def _size_of(item: exp.Expression, tree: exp.Select, engine: Engine) -> exp.Select | None:
+    """The number of rows of a sub-query, if that is the number of rows of its join, and this has many."""
+    select, outside = item.this, tree.args.get("with_")
+    if not isinstance(item, exp.Subquery) or not isinstance(select, exp.Select) or groups_rows(select):
+        return None
+    more = any(node.find(exp.Explode) or any(map(is_set_returning, node.walk())) for node in select.expressions)
+    if more or any(select.args.get(clause) for clause in _FEWER):
+        return None
+    count = select.copy()
+    for clause in ("order", "windows"):
+        count.set(clause, None)
+    count.set("expressions", [exp.alias_(exp.Count(this=exp.Star()), "n")])
+    ctes = tuple(outside.expressions) if outside else ()
+    found = groups_of(count, ctes, engine)
+    return with_ctes(found, ctes) if found else None
 
 
 def _alone(query: exp.Expr, ctes: CTEs) -> Iterator[tuple[exp.Select, CTEs]]:
@@ -73,6 +106,14 @@ def groups_of(select: exp.Select, outside: CTEs, engine: Engine, *, always: bool
         return _Grouping(select, outside, engine, always).found()
     except (QueryError, StatementError, SqlglotError):
         return None
+
+
+def with_ctes(select: exp.Select, ctes: CTEs) -> exp.Select:
+    made = select.copy()
+    own = made.args.get("with_")
+    if every := [*(cte.copy() for cte in ctes), *(own.expressions if own else [])]:
+        made.set("with_", exp.With(expressions=every))
+    return made
 
 
 class _Stays(QueryError):
@@ -124,11 +165,7 @@ class _Grouping:
 
     def _within(self, select: exp.Select) -> exp.Select:
         """Where the CTEs are known."""
-        made = select.copy()
-        own = made.args.get("with_")
-        if every := [*(cte.copy() for cte in self.outside), *(own.expressions if own else [])]:
-            made.set("with_", exp.With(expressions=every))
-        return made
+        return with_ctes(select, self.outside)
 
     def _taken_apart(self) -> tuple[FeatureQuery, Names]:
         inside = self._inside([exp.alias_(sql.integer(1), "one")])
@@ -259,6 +296,8 @@ class _Grouping:
         if order:
             found.set("order", exp.Order(expressions=[o.copy().transform(over) for o in order]))
         self.engine.describe(self._within(found))
+        *some, last = (item.alias_or_name for item in from_items(self.select))
+        found.meta[_JOINED] = f"the join of {', '.join(some)} and {last} is not made"
         return found
 
 
