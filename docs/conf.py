@@ -14,7 +14,14 @@ CONTENTS = {
     "Tutorials": ("docs/tutorials/files", "docs/tutorials/history", "docs/tutorials/postgresql", "docs/python"),
     "How to": (
         *("docs/how-to/dates", "docs/how-to/leaks", "docs/how-to/rare-classes", "docs/how-to/many-categories"),
-        *("docs/how-to/refresh", "docs/how-to/read-replica", "docs/on-a-cluster", "docs/nonlinear", "docs/describing"),
+        *(
+            "docs/how-to/refresh",
+            "docs/how-to/read-replica",
+            "docs/managed-clouds",
+            "docs/on-a-cluster",
+            "docs/nonlinear",
+            "docs/describing",
+        ),
     ),
     "Examples": ("examples/nycflights13/README", "examples/hospital/README"),
     "Reference": (

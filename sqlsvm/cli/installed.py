@@ -117,6 +117,7 @@ def check(dsn: str) -> int:
     epilog=examples(
         'sqlsvm extension --dir "$(pg_config --sharedir)/extension"',
         "psql flights -c 'CREATE EXTENSION sqlsvm'",
+        "sqlsvm extension --dir . --format pg_tle",
     ),
 )
 @click.option(
@@ -125,15 +126,23 @@ def check(dsn: str) -> int:
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path),
-    help="The folder for sqlsvm.control and sqlsvm--VERSION.sql.",
+    help="The folder for the files.",
 )
-def extension(folder: Path) -> None:
+@click.option(
+    "--format",
+    type=click.Choice(("server", "pgxn", "pg_tle")),
+    default="server",
+    show_default=True,
+    help="server: for its extension folder. pgxn: also META.json and a Makefile. pg_tle: one script for trusted "
+    "language extensions, where you cannot write to the server's folders.",
+)
+def extension(folder: Path, format: str) -> None:
     """Write the SQL functions as an extension: CREATE EXTENSION sqlsvm then does what `sqlsvm install` does.
 
     You need write access to the server's extension folder once, and no superuser afterwards. pg_dump keeps the models.
     """
     from sqlsvm.psql.install.extension import write
 
-    for path in write(folder):
+    for path in write(folder, format):
         show_answer(f"wrote {printable(str(path))}")
-    show_answer("in psql: CREATE EXTENSION sqlsvm;")
+    show_answer("its first lines say what to type" if format == "pg_tle" else "in psql: CREATE EXTENSION sqlsvm;")

@@ -175,7 +175,7 @@ def test_pg_dump_keeps_the_models(dsn: str, other_dsn: str, programs: Path) -> N
 
 def test_the_script_is_not_for_psql(dsn: str, server: str) -> None:
     with tempfile.TemporaryDirectory() as name:
-        _, script = write(Path(name))
+        script, _ = write(Path(name))
         said = psql(dsn, f"\\i {script}\n")
     assert (said.code, said.out.strip()) == (0, 'Use "CREATE EXTENSION sqlsvm" to load this file.')
     assert answer(dsn, "SELECT count(*) FROM pg_namespace WHERE nspname = 'sqlsvm';") == ["0"]
