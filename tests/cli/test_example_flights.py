@@ -165,6 +165,7 @@ def test_psql_trains_on_the_page(inside: str) -> None:
 def test_the_page_is_where_the_script_is() -> None:
     assert {path.name for path in Path(HERE).iterdir() if path.is_file()} == {
         "README.md",
+        "compare.py",
         "delay.sql",
         "flights.ipynb",
         "load.py",
