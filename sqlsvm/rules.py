@@ -255,12 +255,16 @@ def _of_parts() -> Iterator[Rule]:
     groups = {"by": GIVEN}
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
     hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
-    yield Rule(groups, ("folds", "probability"), "--by takes no {flag}", hint)
+    yield Rule(groups, ("probability",), "--by takes no {flag}: a score has one curve, not one for each group", hint)
+    said = "--by takes no --folds in time, which would begin at other times in each group"
+    yield Rule({**groups, "time": GIVEN, "folds": GIVEN}, (), said, "measure the groups with --holdout 0.2")
     yield Rule({**groups, "holdout": AUTO}, (), "--by takes no --holdout {holdout}", "say how many rows: --holdout 0.2")
     said = "--by takes no fair: constraint, whose covariance is over all rows"
     yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
-    said = "--by takes one value of {several}: it trains a model for each group already"
-    yield Rule({**groups, "several": GIVEN}, (), said, "give one value of each option")
+    said = "--select measures each of several models with groups by --folds"
+    yield Rule({**groups, "folds": MISSING}, ("select",), said, "add --folds 5")
+    said = "scores of different groups are not compared, so there is no auc over all groups"
+    yield Rule({**groups, "select": Is(("auc",))}, (), said, "take loss, accuracy or balanced_accuracy")
     said = "the loss {loss} is for numbers, which have no classes"
     yield Rule({"loss": NUMBER}, ("class_weight",), said, "leave out --class-weight")
 

@@ -1,5 +1,6 @@
 """Cross-validation: what the trainings without each fold do on that fold, and the probabilities of the scores there."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -55,35 +56,59 @@ def with_unseen(engine: Engine, model: Model, offload: bool | None) -> Model:
     return replace(model, validation=found)
 
 
+Of = tuple[str, object]
+"""The name of a training, and the group; None for all rows."""
+
+
 class Validation:
     """Measures one fold after the other."""
 
     def __init__(self, trainings: Mapping[str, Training]) -> None:
         self._trainings = trainings
-        self._measures: dict[str, list[tuple[Measures, Measures]]] = {name: [] for name in trainings}
+        self._measures = defaultdict[Of, list[tuple[Measures, Measures]]](list)
         """Of each fold, with the standard errors that are known."""
-        self._bins: dict[str, list[list[ScoreBins]]] = {name: [] for name in trainings}
+        self._bins = defaultdict[Of, list[list[ScoreBins]]](list)
         """Of each fold, for each vector of weights."""
 
     def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
         """One vector of weights, or one for each class."""
         for name, thetas in weights.items():
-            training = self._trainings[name]
-            self._measures[name].append(with_errors(problem, thetas, training.problem))
+            training, of = self._trainings[name], (name, problem.key.group)
+            self._measures[of].append(with_errors(problem, thetas, training.problem))
             if training.probability:
-                self._bins[name].append(bins_of_each(problem, thetas))
+                self._bins[of].append(bins_of_each(problem, thetas))
 
     def of(self, model: Model) -> Model:
-        """The model with what was found; the same if fewer than two folds could be measured."""
-        folds, bins = self._measures[model.name], self._bins[model.name]
-        method = self._trainings[model.name].probability
-        if len(folds) < 2:
+        """The model with what was found."""
+        if model.groups:
+            each = (replace(of, validation=self._found((model.name, of.value))) for of in model.groups)
+            return over_groups(replace(model, groups=tuple(each)))
+        found, method = self._found((model.name, None)), self._trainings[model.name].probability
+        if not found:
             return model
-        found = {name: _validated(folds, name) for name in folds[0][0]}
-        model = replace(model, validation=found)
-        return (
-            with_curves(model, [fit(method, together(each)) for each in zip(*bins, strict=True)]) if method else model
-        )
+        model, bins = replace(model, validation=found), zip(*self._bins[model.name, None], strict=True)
+        return with_curves(model, [fit(method, together(each)) for each in bins]) if method else model
+
+    def _found(self, of: Of) -> dict[str, Validated]:
+        """Nothing if fewer than two folds could be measured."""
+        folds = self._measures[of]
+        return {name: _validated(folds, name) for name in folds[0][0]} if len(folds) > 1 else {}
+
+
+def over_groups(model: Model) -> Model:
+    """With the means over the rows of all groups that were measured. Scores of different groups are not compared, so
+    there is no AUC."""
+    known = [of for of in model.groups if of.validation]
+    names = [name for name in known[0].validation if name != "auc"] if known else []
+    shares = np.array([of.join_rows for of in known])
+    return replace(model, validation={name: _mean([of.validation[name] for of in known], shares) for name in names})
+
+
+def _mean(found: Sequence[Validated], rows: Array) -> Validated:
+    """The rows of groups are others, so their errors are independent."""
+    shares = rows / rows.sum()
+    error = float(np.sqrt(np.square(shares * [each.standard_error for each in found]).sum()))
+    return Validated(float(shares @ [each.mean for each in found]), error, ())
 
 
 def _validated(folds: Sequence[tuple[Measures, Measures]], name: str) -> Validated:

@@ -134,7 +134,7 @@ def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, C
     models = trained(engine, query, run.trainings, on_passes, continuations, asked=asked)
     measures = _measures(engine, models, run.first)
     above: list[float | None] = [None] * len(models)
-    if run.option.name == "quantile":
+    if run.option.name == "quantile" and not models[0].groups:
         above[:-1] = crossings(engine, models, offload=offload)
     chosen = _chosen(models, measures, run.option, run.select)
     if run.select and chosen is not None:
@@ -167,7 +167,7 @@ def _measures(engine: "Engine", models: "Sequence[Model]", training: "Training")
     """On rows that the models have not seen."""
     from sqlsvm.ask.selecting import means, on_holdout
 
-    if training.holdout:
+    if training.holdout and not models[0].groups:
         return list(on_holdout(engine, models, offload=training.offload))
     return [means(model.validation) or None for model in models]
 

@@ -25,12 +25,13 @@ def sizes_by_group(plan: Plan, by: Dictionary) -> Iterator[Statement]:
     yield statement(SIZES, by_category([(by, "n")], counted, sql.derived(rows, "t"), known=True))
 
 
-def rows_by_group(plan: Plan, by: Dictionary, without: Sequence[int] = ()) -> Statement | None:
+def rows_by_group(plan: Plan, by: Dictionary, without: Sequence[int] = (), *, apart: bool = False) -> Statement | None:
     """SELECT times, y, x.., category numbers in the order of the numbers of this dictionary, without some of them and
-    without the rows that have none. None if that is too wide for one answer."""
+    without the rows that have none. None if that is too wide for one answer. `apart`: also a number of the row of the
+    label's relation."""
     if not is_narrow(plan):
         return None
-    found, n = joined(plan), sql.column(number_column(by))
+    found, n = joined(plan, apart=apart), sql.column(number_column(by))
     rows = sql.select(sql.columns(found.named_selects, "j"), sql.derived(found, "j"))
     conditions: list[exp.Expression] = [sql.not_null(n)]
     if without:

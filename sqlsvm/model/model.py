@@ -40,7 +40,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 14
+FORMAT = 15
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -257,6 +257,7 @@ class OfGroup(Proven):
     label_centre: float = 0.0
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    validation: Mapping[str, Validated] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,8 @@ class Data:
     part: Rows | None = None
     """The rows of a part of the join that is only measured, if they are in memory."""
     key: Key = ALL
+    raw: Rows | None = None
+    """The rows of `drawn` as they were read, with the part of each, where folds are to come."""
 
     @property
     def in_group(self) -> bool:

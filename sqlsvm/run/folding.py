@@ -1,14 +1,14 @@
 """Folds: the rows of the label's relation in parts, of which each is left out of a training once.
 
 query/rewrites/split.py says which part a row is in, and which parts each round trains on and measures. The trainings
-share the design, the scaling, the sample and all working tables but that of the label's node. With one bag they share
-their first pass, too. A join that is small enough to be in memory is read once more, with the folds of its rows, and no
+share the design, the scaling and all working tables but that of the label's node. With one bag they share their first
+pass, too. A join that is small enough to be in memory is read once more, with the folds of its rows, and no
 training makes passes.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -23,16 +23,19 @@ from sqlsvm.engine.base import Column, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.plan.plan import PART, Plan
+from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.rewrites.split import Folds, Parts, Round
+from sqlsvm.run import in_memory
 from sqlsvm.run.apart import Made, again, can_share, of_these
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.data import Data, weighted
 from sqlsvm.run.derived import derived
 from sqlsvm.run.drawn import Drawn, read_rows
-from sqlsvm.run.in_memory import without_class_weights
 from sqlsvm.run.measuring import asked_moments, moments_of
+from sqlsvm.run.notes import UNMEASURED
 from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
+from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -54,9 +57,9 @@ class Folded:
     rounds: tuple[Round, ...]
     measured: frozenset[str]
     """Of the moments."""
-    counted: Answers
-    """The moments of each fold."""
-    alone: Answers
+    counted: Answers | None = None
+    """The moments of each fold; None where they are those of the rows."""
+    alone: Answers | None = None
     """Those without class weights."""
     rows: Rows | None = None
     """All rows of a small join, with their folds and the rows of the label's relation that they are of."""
@@ -72,14 +75,14 @@ class Folded:
     def without(self, fold: int) -> Iterator[Data]:
         trains = self.rounds[fold].trains
         with self._on(trains, f"fold {fold + 1} of {len(self.rounds)} leaves to train on", self.counted) as found:
-            yield replace(found, drawn=self._read(trains))
+            yield replace(found, drawn=self._read(trains), key=self.problem.key._replace(fold=fold))
 
     @contextmanager
     def within(self, fold: int) -> Iterator[Data]:
         """What is measured has no class weights."""
         measures, said = self.rounds[fold].measures, f"fold {fold + 1} of {len(self.rounds)} has"
         with self._on(measures, said, self.alone, ALIKE) as found:
-            yield replace(found, part=self._measured(measures))
+            yield replace(found, part=self._measured(measures), key=self.problem.key._replace(fold=fold))
 
     def _read(self, parts: Parts) -> Drawn | None:
         """The rows in memory of these parts."""
@@ -89,51 +92,71 @@ class Folded:
     def _measured(self, parts: Parts) -> Rows | None:
         """The same, without the weights of classes."""
         part = self._chosen(parts)
-        return part and {**part, TIMES: without_class_weights(self.problem.plan.design.target, part)}
+        return part and {**part, TIMES: in_memory.without_class_weights(self.problem.plan.design.target, part)}
 
     def _chosen(self, parts: Parts) -> Rows | None:
         return self.rows and chosen(self.rows, np.isin(self.rows[PART].astype(float), list(parts)))
 
     @contextmanager
     def _on(
-        self, parts: Parts, said: str, answers: Answers, weights: tuple[float, ...] | None = None
+        self, parts: Parts, said: str, answers: Answers | None, weights: tuple[float, ...] | None = None
     ) -> Iterator[Data]:
         """The same problem on some of the rows."""
-        plan, work, query = self.problem.plan, self.problem.work, self.problem.plan.tree.query
-        alias = query.label_relation
+        plan, work = self.problem.plan, self.problem.work
+        plan = weighted(plan, weights) if weights else plan
+        if answers is None:
+            yield replace(self.problem, plan=plan, moments=_checked(plan, self._moments(plan, parts, weights), said))
+            return
+        query, alias = plan.tree.query, plan.tree.query.label_relation
         condition = sql.one_of(sql.named(FOLD, alias), sorted(parts))
         plan = replace(plan, tree=replace(plan.tree, query=query.where(alias, condition)), split=None)
-        plan = weighted(plan, weights) if weights else plan
         with work.scratch():
             work.run(s for s in working_tables(plan) if s.table == node_table(plan.label_node))
-            moments = moments_of(plan, of_parts(answers, parts), self.measured)
-            try:
-                check_rows(plan, moments)
-            except DataError as error:
-                hint = "use fewer folds, or another --seed"
-                raise DataError(f"{error.message}, of the rows that {said}", hint=hint) from error
+            moments = _checked(plan, moments_of(plan, of_parts(answers, parts), self.measured), said)
             yield replace(self.problem, plan=plan, moments=moments)
 
+    def _moments(self, plan: Plan, parts: Parts, weights: tuple[float, ...] | None) -> Moments:
+        rows = (self._measured if weights else self._chosen)(parts) or {}
+        return in_memory.moments_of(plan, rows, rows[TIMES].astype(float))
 
-def folded(problem: Data, folds: Folds, measured: frozenset[str]) -> Folded:
-    """Its own table of the label's node goes: each part of the rows has another. A small join has no tables yet."""
-    work, query = problem.work, problem.plan.tree.query
-    alias = query.label_relation
-    split = folds.split(query, work.facts)
-    number = {Column(FOLD, "integer", "numeric"): split.part}
-    work.run(missing_tables(work, problem.plan))
-    work.drop([t for t in work.tables if t == node_table(problem.plan.label_node)])
-    tree = replace(problem.plan.tree, query=derived(work, query, alias, ROWS, "with their folds", number))
-    plan = replace(problem.plan, tree=tree, split=FOLD)
+
+def _checked(plan: Plan, moments: Moments, said: str) -> Moments:
+    try:
+        check_rows(plan, moments)
+    except DataError as error:
+        hint = "use fewer folds, or another --seed"
+        raise DataError(f"{error.message}, of the rows that {said}", hint=hint) from error
+    return moments
+
+
+def folded(data: Data, folds: Folds, training: Training) -> Folded:
+    """A small join is read once more. Rows of a group that are in memory know their fold already."""
+    measured = needed(data.plan, training.problem.scale, by_class=training.problem.intercept == "free")
+    if data.raw is not None:
+        return Folded(replace(data, drawn=None), folds.rounds, measured, rows=data.raw)
+    work, (plan, rounds) = data.work, numbered(data, folds)
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:
         alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
     read = (
         None
-        if problem.drawn is None
-        else weighing_rows(work, problem.catalog, in_place(plan), len(problem.drawn.weights), apart=True)
+        if data.drawn is None
+        else weighing_rows(work, data.catalog, in_place(plan), len(data.drawn.weights), apart=True)
     )
-    return Folded(replace(problem, plan=plan, drawn=None), split.rounds, measured, counted, alone, read)
+    return Folded(replace(data, plan=plan, drawn=None), rounds, measured, counted, alone, read)
+
+
+def numbered(data: Data, folds: Folds) -> tuple[Plan, tuple[Round, ...]]:
+    """The plan over rows of the label's relation that know their fold. Its own table of their node goes: each part of
+    the rows has another. A small join has no tables yet."""
+    work, query = data.work, data.plan.tree.query
+    alias = query.label_relation
+    split = folds.split(query, work.facts)
+    number = {Column(FOLD, "integer", "numeric"): split.part}
+    work.run(missing_tables(work, data.plan))
+    work.drop([t for t in work.tables if t == node_table(data.plan.label_node)])
+    tree = replace(data.plan.tree, query=derived(work, query, alias, ROWS, "with their folds", number))
+    return replace(data.plan, tree=tree, split=FOLD), split.rounds
 
 
 def in_place(plan: Plan) -> Plan:
@@ -165,16 +188,15 @@ class Missed:
             yield f"{said}: the measures are of what it had reached; try more --max-passes"
         if self.errors:
             first, few = self.errors[0], "" if self.folds - len(self.errors) > 1 else ", and there are no measures"
-            said = f"{len(self.errors)} of {self.folds} folds could not be measured{few}"
+            said = f"{len(self.errors)} of {self.folds} folds {UNMEASURED}{few}"
             yield f"{said}: {first.message}; {first.hint or 'use fewer folds'}"
 
 
 def in_folds(problems: Problems, found: Mapping[str, list[Array]], on_fold: OnFold) -> Missed:
-    """The same trainings without each fold, from what they found on all rows."""
+    """The same trainings without each fold."""
     data, training = problems.data, next(iter(problems.trainings.values()))
-    folds = Folds(training.folds or 0, training.effort.seed, training.split_by, training.gap)
-    by_class = training.problem.intercept == "free"
-    rows = folded(data, folds, needed(data.plan, training.problem.scale, by_class=by_class))
+    folds = training.parts
+    rows = folded(data, folds, training)
     begun, missed = _begun(problems, rows, found), Missed(folds.number, Counter[str](), list[DataError]())
     for fold in range(len(rows.rounds)):
         steps.info("training without fold %s of %s", fold + 1, len(rows.rounds))
@@ -183,7 +205,7 @@ def in_folds(problems: Problems, found: Mapping[str, list[Array]], on_fold: OnFo
                 here = problems.on(rest)
                 for loss, made in begun.items():
                     here.know(loss, of_these(rest, loss, made, rows.rounds[fold].trains))
-                weights = _solved(here, found, begun, missed.unproven)
+                weights = _solved(here, missed.unproven)
             with rows.within(fold) as part:
                 on_fold(part, weights)
         except DataError as error:
@@ -201,14 +223,11 @@ def _begun(problems: Problems, rows: Folded, found: Mapping[str, list[Array]]) -
     return begun
 
 
-def _solved(
-    here: Problems, found: Mapping[str, list[Array]], begun: Container[Loss], unproven: Counter[str]
-) -> dict[str, list[Array]]:
-    """The raw weights of each training."""
+def _solved(here: Problems, unproven: Counter[str]) -> dict[str, list[Array]]:
+    """The raw weights of each training. None begins at weights that have seen the fold."""
     weights = dict[str, list[Array]]()
     for name, training in here.order.items():
-        begins = None if training.problem.named_loss in begun or here.data.drawn else found[name]
-        solutions = here.solve(training, begins, own=True)
+        solutions = here.solve(training, own=True)
         unproven[name] += not all(solution.converged for solution in solutions)
         weights[name] = [here.data.scaling.to_raw(solution.beta) for solution in solutions]
     return weights

@@ -8,11 +8,12 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model, Skipped
 from sqlsvm.model.several import grouped
+from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups, Progress
 from sqlsvm.run.making import Making
-from sqlsvm.run.notes import PREDICTS
+from sqlsvm.run.notes import PREDICTS, UNMEASURED
 from sqlsvm.run.training import Training
 
 NAMED = 5
@@ -51,8 +52,15 @@ class Grouping:
     def _in_turn(self) -> Iterator[tuple[Group, Rows | None]]:
         """The groups, each with its rows if these are read."""
         read, others = self.groups.small(self._training.effort)
-        yield from self.groups.rows(read)
+        with self.groups.work.scratch():
+            yield from self.groups.rows(read, self._in_parts() if read and self._training.folds else None)
         yield from ((group, None) for group in others)
+
+    def _in_parts(self) -> Plan:
+        """The plan over rows that know their fold."""
+        from sqlsvm.run.folding import in_place, numbered
+
+        return in_place(numbered(self.groups.all, self._training.parts)[0])
 
     def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:
         asked = self._training.problem
@@ -85,6 +93,8 @@ class Grouping:
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
             hint = "; try --class-weight balanced" if self._training.problem.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {_listed(ones)}{hint}"
+        if missed := [str(of.value) for of in model.groups if any(UNMEASURED in note for note in of.notes)]:
+            yield f"not all folds of {model.by} {_listed(missed)} could be measured: use fewer folds"
 
 
 def _listed(values: list[str]) -> str:

@@ -26,7 +26,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.literals import literal
 from sqlsvm.options import ClassWeights, Nulls, Scale
 from sqlsvm.plan.design import Dictionary
-from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.plan.target import Target, centred_at, centres
 from sqlsvm.query import FeatureQuery
@@ -134,13 +134,13 @@ class Groups:
         read = [group for group in among if self.sizes[group.place] <= limit]
         return read, [group for group in among if self.sizes[group.place] > limit]
 
-    def rows(self, read: Sequence[Group]) -> Iterator[tuple[Group, Rows]]:
-        """The rows of the join, group by group, from one scan."""
+    def rows(self, read: Sequence[Group], plan: Plan | None = None) -> Iterator[tuple[Group, Rows]]:
+        """The rows of the join, group by group, from one scan. With a plan that keeps parts apart they know theirs."""
         if not read:
             return
         places = {group.place: group for group in read}
         others = [self.by.offset + 1 + group.place for group in self.groups if group.place not in places]
-        statement = rows_by_group(self.all.plan, self.by, others)
+        statement = rows_by_group(plan or self.all.plan, self.by, others, apart=plan is not None)
         assert statement is not None
         steps.info("reading the rows of %s groups", f"{len(read):,}")
         number = number_column(self.by)
@@ -164,7 +164,8 @@ class Groups:
         moments = moments_in_memory(plan, rows, weighing, how, nulls, by_class=True)
         own = scaling(plan.design, moments, how)
         drawn = read_rows(own, rows, weighing)
-        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=Key(group.value))
+        raw = {**rows, TIMES: weighing} if PART in rows else None
+        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=Key(group.value), raw=raw)
 
     @contextmanager
     def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Data]:

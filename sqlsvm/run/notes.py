@@ -20,7 +20,7 @@ from sqlsvm.times import DATES
 
 UNLIKELY = 0.9
 """With less than this share of what a model must cost that predicts one class only, nothing is counted."""
-PREDICTS = "the model predicts"
+PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
 ROUNDED = 1e-9
 """Counts of rows with weights are equal up to this share."""
 

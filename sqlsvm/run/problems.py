@@ -56,9 +56,9 @@ class Problem:
 
 
 class Problems:
-    def __init__(self, data: Data, trainings: Mapping[str, Training] = NONE, samples: Samples | None = None) -> None:
+    def __init__(self, data: Data, trainings: Mapping[str, Training] = NONE) -> None:
         self.data, self.trainings = data, trainings
-        self._samples: Samples = {} if samples is None else samples
+        self._samples: Samples = {}
         self._classes = against_others(data)
         self._states: dict[Key, State] = {}
         self._moments: Quadratic | None = None
@@ -70,8 +70,8 @@ class Problems:
         return found
 
     def on(self, data: Data) -> "Problems":
-        """Those on some of the rows. A sample of all rows is good enough there: it proves nothing."""
-        return Problems(data, self.trainings, self._samples)
+        """Those on some of the rows, with a sample of their own: what is measured elsewhere must not have been seen."""
+        return Problems(data, self.trainings)
 
     @property
     def order(self) -> dict[str, Training]:

@@ -8,7 +8,7 @@ from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import CHOSEN, DEFAULTS, OPTIONS, STRENGTHS, LossName, ProbabilityMethod, Solver, check
 from sqlsvm.plan.constraints import given
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.query.rewrites.split import Holdout
+from sqlsvm.query.rewrites.split import Folds, Holdout
 from sqlsvm.rules import AUTO, refuse
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.solve.loss import custom
@@ -114,6 +114,10 @@ class Training:
     def is_random(self) -> bool:
         """Are rows left out at random?"""
         return bool(self.folds or self.holdout or self.chooses) and not (self.split_by or self.problem.time)
+
+    @property
+    def parts(self) -> Folds:
+        return Folds(self.folds or 0, self.effort.seed, self.split_by, self.gap)
 
     @property
     def held(self) -> Holdout | None:

@@ -12,6 +12,7 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
@@ -22,8 +23,9 @@ from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.design import OTHER
 from sqlsvm.report.gather import gather
 from sqlsvm.run import groups
+from sqlsvm.run.data import Data
 from sqlsvm.run.resume import Continuation, Saved
-from sqlsvm.run.train import train
+from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from tests.db.test_numbers import numbers
@@ -353,12 +355,67 @@ def test_too_many_groups_are_refused(duckdb: Engine) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"folds": 3}, {"solver": "pegasos"}, {"holdout": "auto"}, {"constrain": ("fair:x:0.1",)}, {"solver": "descent"}],
+    [
+        {"folds": 3, "probability": "sigmoid"},
+        {"folds": 3, "time": "x"},
+        {"solver": "pegasos"},
+        {"holdout": "auto"},
+        {"constrain": ("fair:x:0.1",)},
+        {"solver": "descent"},
+    ],
     ids=str,
 )
 def test_options_that_do_not_go_with_groups(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         training(by="g", scale="maxabs", **options)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_each_group_of_a_path_is_measured_by_folds(duckdb: Engine, few: bool) -> None:
+    """As if each were trained alone on its rows, in memory or not. A group without a class in a fold has a note."""
+    join, _ = made("star")
+    options: dict[str, Any] = {"folds": 3, "categorical": join.categorical} | ({} if few else {"in_memory": 0})
+    asked = {f"m{lam}": training(by="g", lam=lam, **options) for lam in (0.1, 0.01)}
+    with join.created(duckdb):
+        models = trained(duckdb, join.query, asked)
+        ones = {
+            of.value: trained(
+                duckdb,
+                alone(duckdb, join.query, of.value),
+                {name: replace(each, problem=replace(each.problem, by=None)) for name, each in asked.items()},
+            )
+            for of in models[0].groups
+        }
+    assert [model.lam for model in models] == [0.1, 0.01]
+    for n, model in enumerate(models):
+        assert all((part.counting == "in memory") is few for part in model.parts)
+        assert len(model.groups) > 1
+        for of in model.groups:
+            one = ones[of.value][n]
+            assert of.lower_bound <= one.objective_upper * (1 + 1e-9)
+            assert one.lower_bound <= of.objective_upper * (1 + 1e-9)
+            for name, found in of.validation.items():
+                assert found.mean == pytest.approx(one.validation[name].mean, rel=0.25, abs=0.05), name
+        rows = np.array([of.join_rows for of in model.groups])
+        losses = [of.validation["loss"].mean for of in model.groups]
+        assert model.validation["loss"].mean == pytest.approx(float(rows @ losses / rows.sum()))
+        assert "auc" not in model.validation
+
+
+def test_a_fold_of_a_group_is_of_its_rows(duckdb: Engine) -> None:
+    """Each row of a group is measured once, and the weights of its fold are those of the other rows."""
+    join, _ = made("star")
+    asked = {"m": training(by="g", lam=0.1, folds=3, categorical=join.categorical)}
+    counted: dict[object, float] = {}
+
+    def on_fold(problem: Data, weights: object) -> None:
+        key = problem.key
+        assert key.fold in (0, 1, 2)
+        counted[key.group] = counted.get(key.group, 0.0) + problem.moments.n
+
+    with join.created(duckdb):
+        (model,) = train_each(duckdb, join.query, asked, on_fold=on_fold)
+    assert counted == {of.value: of.join_rows for of in model.groups}
 
 
 def test_what_takes_one_vector_of_weights_refuses_groups(duckdb: Engine) -> None:

@@ -181,7 +181,7 @@ class Folds:
     def split(self, query: FeatureQuery, facts: Facts) -> Split:
         if query.time is None:
             found = row_hash(query, facts, deciding(query, self.by, facts), self.seed, self.number)
-            return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self._rounds)
+            return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self.rounds)
         forward = self._forward(query, query.time, facts)
         return Split(forward.part(query.time.value), forward.rounds)
 
@@ -211,10 +211,11 @@ class Folds:
             return [each.masks(forward.parts(times)) for each in forward.rounds]
         different, place = np.unique(rows if entities is None else entities, return_inverse=True)
         parts = np.random.default_rng(self.seed).permutation(len(different)) % self.number
-        return [each.masks(parts[place]) for each in self._rounds]
+        return [each.masks(parts[place]) for each in self.rounds]
 
     @property
-    def _rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[Round, ...]:
+        """Of rows at random."""
         every = frozenset(range(self.number))
         return tuple(Round(every - {part}, frozenset({part})) for part in range(self.number))
 
