@@ -7,14 +7,17 @@ import numpy as np
 from sqlsvm.ask.confusion import Scored, confusion
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import evaluated, with_intervals_of_numbers
+from sqlsvm.ask.listed import Asked
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.of_rows import Measures, several_of_rows, with_errors_of_rows
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
+from sqlsvm.ask.score_bins import read_bins
 from sqlsvm.compile.clusters import apart
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.measures import MEASURES, values_of
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import NUMBER_LOSSES
@@ -22,6 +25,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import Loss
 
 MOST_BAGS = 2
 """With more, what a row adds to a measure takes minutes to count."""
@@ -96,8 +100,24 @@ def _of_part(problem: Data, part: Rows, thetas: Sequence[Array], options: Proble
 def _of_two(
     problem: Data, theta: Array, options: ProblemOptions, *, wanted: bool
 ) -> tuple[Measures, Mapping[str, float]]:
-    """Of two classes. The loss comes with its error, if that is wanted and known."""
-    of_two = evaluated(problem, theta, options) if wanted else evaluate_plan(problem.work, problem.plan, theta)
+    """Of two classes. The loss comes with its error, if that is wanted and known, and else from the list of scores."""
+    if not wanted:
+        return _of_list(problem, theta, options.named_loss), {}
+    of_two = evaluated(problem, theta, options)
     intervals = of_two.intervals
     loss = intervals["loss"].value if "loss" in intervals else mean_loss(problem, theta, options)
     return {"loss": loss} | values_of(of_two), {name: each.standard_error for name, each in intervals.items()}
+
+
+def _of_list(problem: Data, theta: Array, loss: Loss) -> Measures:
+    """One scan has all. On the grid the loss is off by far less than what a sample of rows tells."""
+    costs: list[float] = []
+
+    def read(asked: Asked, found: Evaluation) -> Evaluation:
+        bins = read_bins(asked)
+        z = (loss.origin or 0.0) - np.array([-1.0, 1.0]) * bins.scores
+        costs.append(float((bins.rows * loss.value(z.ravel()).reshape(z.shape)).sum() / bins.rows.sum()))
+        return found
+
+    found = evaluate_plan(problem.work, problem.plan, theta, then=read)
+    return {"loss": costs[0]} | values_of(found)
