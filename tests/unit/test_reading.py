@@ -194,8 +194,9 @@ FIELDS = {
     12: _FORM_10 | {"times"},
     13: _FORM_10 | {"times", "digests"},
     14: _FORM_14,
+    15: _FORM_14,
 }
-"""In form 3 a category may be that of all other values, too."""
+"""In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured."""
 
 
 def test_each_form_has_its_fields() -> None:
