@@ -119,3 +119,9 @@ def redacted(text: str) -> str:
     'there is no database in duckdb:shop?threads=2&motherduck_token=...'
     """
     return _PASSWORD.sub(r"\1...", masked(text))
+
+
+def only_finite(name: str) -> str:
+    """The hint about NaN and infinity. Both databases have NaN above all numbers."""
+    null = f"CASE WHEN {name} BETWEEN -1e100 AND 1e100 THEN {name} END AS {name}"
+    return f"leave those rows out in WHERE, or make them NULL: {null}"

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
-from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.errors import DataError, OptionError, nearest, only_finite
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
 
@@ -198,7 +198,7 @@ class Asked:
 
     def _check(self, column: Feature, mean: float, deviation: float) -> None:
         if not np.isfinite(mean) or not np.isfinite(deviation):
-            hint = f"leave those rows out in WHERE, or write NULLIF({column.name}, 'NaN')"
+            hint = only_finite(column.name)
             raise DataError(f"--map {self.map}: {column.name} is NaN or infinite in some rows", hint=hint)
         if _is_constant(mean, deviation):
             raise DataError(f"--map {self.map}: {column.name} is constant", hint="leave out the map, or the column")

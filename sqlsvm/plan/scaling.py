@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, only_finite
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.solve.arrays import Array, Indices
@@ -199,12 +199,14 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
 
 def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
     """Refuse NaN, infinity, and a NULL if the options do not say how to treat it."""
+    if odd := [c.feature for c in design.coordinates if c.feature and not np.isfinite(moments.total[c.index])]:
+        first, *others = dict.fromkeys(odd)
+        raise DataError(
+            f"feature {first} is NaN or infinite in some rows of the join",
+            detail=" ".join(f"So is {name}." for name in others) or None,
+            hint=only_finite(first),
+        )
     for c in design.coordinates:
-        if not np.isfinite(moments.total[c.index]):
-            raise DataError(
-                f"feature {c.feature} is NaN or infinite in some rows of the join",
-                hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
-            )
         if np.isinf(moments.squares[c.index]):  # NaN if they were not measured
             raise odd_squares(c.feature, "large", "/ 1e100")
         if c.role == "missing" and moments.total[c.index] > 0:

@@ -117,6 +117,8 @@ class _Match:
             return None
         question, _ = read
         source = source_of(self.join.this, self.select, self.asker.fold)
+        if not isinstance(source.expression, exp.Table):  # it would be made again for each such join
+            return None
         columns = self.asker.describe(source.probe) or ()
         outputs: sql.Named = [(sql.named(column.name, source.alias), column.name) for column in columns]
         is_high = question.ends[0].kind == HIGH

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, only_finite
 from sqlsvm.plan.plan import Method
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
@@ -188,7 +188,10 @@ def test_numbers_that_are_none_are_refused(shop: Engine, odd: str) -> None:
     with pytest.raises(DataError) as refused, workspace(shop) as work:
         opened(work, f"SELECT s.y, {value} {FROM}", Wish())
     assert refused.value.message == "feature odd is NaN or infinite in some rows of the join"
-    assert refused.value.hint == "leave those rows out in WHERE, or write NULLIF(odd, 'NaN')"
+    assert (
+        refused.value.hint
+        == "leave those rows out in WHERE, or make them NULL: CASE WHEN odd BETWEEN -1e100 AND 1e100 THEN odd END AS odd"
+    )
 
 
 @pytest.mark.parametrize("method", ["exact", "grid"])

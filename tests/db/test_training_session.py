@@ -55,7 +55,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         f"SELECT f.y, f.odd, g.u {JOIN} WHERE f.k = 1",
         {},
         "feature odd is NaN or infinite in some rows of the join\n"
-        "HINT: leave those rows out in WHERE, or write NULLIF(odd, 'NaN')",
+        "HINT: leave those rows out in WHERE, or make them NULL: "
+        "CASE WHEN odd BETWEEN -1e100 AND 1e100 THEN odd END AS odd",
     ),
     "null": (
         f"SELECT f.y, f.z, g.u {JOIN} WHERE f.k = 1",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Values
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, only_finite
 from sqlsvm.options import Scale
 from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role
 from sqlsvm.plan.scaling import Moments, check_values, means, scaling
@@ -146,11 +146,15 @@ def test_a_model_of_categories_alone() -> None:
 @pytest.mark.parametrize("total", [np.nan, np.inf])
 def test_what_is_not_finite_is_refused(total: float) -> None:
     rows = moments_of(ROWS)
-    rows.total[3] = total
+    rows.total[1] = rows.total[3] = total
     with pytest.raises(DataError) as refused:
         check_values(made(), rows, "mean")
-    assert refused.value.message == "feature b is NaN or infinite in some rows of the join"
-    assert refused.value.hint == "leave those rows out in WHERE, or write NULLIF(b, 'NaN')"
+    assert refused.value.message == "feature a is NaN or infinite in some rows of the join"
+    assert refused.value.detail == "So is b."
+    assert (
+        refused.value.hint
+        == "leave those rows out in WHERE, or make them NULL: CASE WHEN a BETWEEN -1e100 AND 1e100 THEN a END AS a"
+    )
 
 
 def test_null_is_refused_unless_it_was_said_what_it_means() -> None:
