@@ -28,7 +28,7 @@ def render(query: FeatureQuery, outputs: Outputs | None = None) -> exp.Select:
     for relation in others:
         seen.add(relation.alias)
         where += relation.filters
-        if join := query.left_join(relation.alias):
+        if (join := query.left_join(relation.alias)) and join in query.left_joins:
             on, kind = [*map(_equal, join.equalities), *relation.at_first], "left"
         else:
             ready = [e for e in pending if seen >= {e.left.relation, e.right.relation}]

@@ -117,13 +117,22 @@ def _check_counts(engine: Engine, text: str, label: str) -> str:
     """N, the rows of each class and the sums of each number, as the training counts them."""
     try:
         with open_problem(engine, text, ProblemOptions(label, nulls="drop", scale="none")) as problem:
-            query, found = problem.plan.tree.query, problem.moments
+            found, query = problem.moments, problem.catalog.query
             numbers = [c for c in problem.plan.design.coordinates if c.role != "intercept"]
             assert query.label
-            outputs = [(query.label.typed.copy(), "y"), *((c.value.copy(), c.column) for c in numbers)]
+            values = [(c.value, c.column) for c in numbers]
+            outputs, inner = ([(y, "y"), *values] for y in (query.label.typed, query.label.value))
+            assert _rendered(engine, query, outputs) == _rendered(engine, problem.plan.tree.query, inner), "inner"
             sums = [(sql.count(), "n"), *((sql.total(sql.column(c.column)), c.column) for c in numbers)]
             rows = engine.fetch(sql.grouped(sql.columns(["y"]), sums, sql.derived(render(query, outputs), "r")))
-    except (DataError, OptionError, QueryError):
+    except DataError as error:
+        if "has no rows" not in error.message and "one class only" not in error.message:
+            return "checked, no training"
+        left = without_nulls(read_query(engine, text, label=label), Facts(engine))
+        assert left.label
+        assert len(set(_rendered(engine, left, [(left.label.typed.copy(), "y")]))) < 2, error.message
+        return "checked, one class or no rows"
+    except (OptionError, QueryError):
         return "checked, no training"
     assert sorted(rows["n"].tolist()) == sorted((found.n_negative, found.n - found.n_negative)), "counts"
     for c in numbers:
