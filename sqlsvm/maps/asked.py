@@ -20,6 +20,7 @@ from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import DataError, OptionError, nearest, only_finite
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.names import meant
 
 if TYPE_CHECKING:
     from sqlsvm.neural.training import Examples
@@ -135,10 +136,10 @@ class Asked:
 
     def _column(self) -> Feature:
         name, _ = self.parts
-        by_name = {f.name.casefold(): f for f in self.query.features} | {f.name: f for f in self.query.features}
-        found = by_name.get(name) or by_name.get(name.casefold())
+        by_name = {f.name: f for f in self.query.features}
+        found = by_name.get(meant(name, by_name, self.engine.fold) or "")
         if found is None:
-            names = list(dict.fromkeys(f.name for f in self.query.features))
+            names = list(by_name)
             hint = nearest(name, names) or f"the query has the features {', '.join(names[:20])}"
             raise self.refusal(f"{name} is no feature of the query", hint)
         if found.name in self.query.sums:

@@ -72,13 +72,7 @@ def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
 
 def _pairs(catalog: Catalog) -> Iterator[Held]:
     """All keys, those of LEFT JOINs too."""
-    query = catalog.query
-    for variable in inner_variables(query):
-        yield from _held(catalog, variable)
-    for term in (t for j in query.left_joins for e in j.equalities for t in (e.left, e.right)):
-        rows = sql.select([(term.expression.copy(), "k")], query.relation(term.relation).source.copy())
-        (column,) = catalog.engine.describe(rows)
-        yield term, column
+    yield from ((term, catalog.of(term.relation).described(term)) for term in dict.fromkeys(catalog.query.terms))
 
 
 def _held(catalog: Catalog, variable: Variable) -> list[Held]:

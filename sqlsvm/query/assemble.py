@@ -1,4 +1,4 @@
-"""Text, SELECT and columns -> FeatureQuery."""
+"""Text, SELECT and columns -> Parsed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
 from sqlsvm.query.audited import apart
 from sqlsvm.query.forms import part
-from sqlsvm.query.ir import Feature, FeatureQuery, Fold, Relation
+from sqlsvm.query.ir import Feature, Fold, Parsed, Relation
 from sqlsvm.query.joins import Joins, joins_of, left_joins
 from sqlsvm.query.names import Scope
 from sqlsvm.query.outputs import check_features, find, outputs
@@ -28,7 +28,7 @@ def feature_query(
     categorical: Sequence[str] = (),
     top: Sequence[str] = (),
     audited: Sequence[str] = (),
-) -> FeatureQuery:
+) -> Parsed:
     """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is "other",
     or "categorical" where that is forced, until `with_kinds` sets it. `audited` names the last outputs."""
     items = sources(select, fold)
@@ -36,7 +36,7 @@ def feature_query(
     found, compared = apart(outputs(select, joins.scope), audited)
     found = _limited(_forced_categorical(found, categorical, joins.scope), top, joins.scope)
     features, target, mass = _roles(found, joins.scope, label, weight)
-    return FeatureQuery(
+    return Parsed(
         text=text,
         dialect=dialect,
         relations=tuple(_relation(source, joins) for source in items),

@@ -1,9 +1,9 @@
 """The parts of a feature query, as small frozen values that every later step reads."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from sqlglot import exp
 
@@ -135,6 +135,16 @@ class Relation:
         if self.optional is None:
             return replace(self, source=source, filters=())
         return replace(self, source=source, optional=())
+
+    @property
+    def bare(self) -> "Relation":
+        """Without what others have brought to it, and the conditions on that."""
+        if not self.brought:
+            return self
+        names = set(self.brought.names.values())
+        kept = [f for f in self.at_first if not any(c.name in names for c in f.find_all(exp.Column))]
+        columns = tuple(column for column in self.columns if column.name not in names)
+        return replace(self.over(self.brought.source), columns=columns, brought=None).where_at_first(kept)
 
     def stored(self, source: exp.Expression, columns: tuple[Column, ...]) -> "Relation":
         """The same over a table of the rows that meet its conditions, with these columns."""
@@ -281,14 +291,11 @@ class Feature:
     kind: Kind
     spelling: Spelling = "exact"
     own: exp.Expression | None = None
-    """What the query has, if the expression is a term of it, or over columns that others have brought."""
+    """What the query has, if the expression is another one: a term of it, or over columns that others have brought."""
     exact: exp.Expression | None = None
     """The value, if the expression is a text that is the same for all that are equal to it."""
     top: int | None = None
     """How many of its categories have a weight of their own; None if all have."""
-    refusal: QueryError | None = field(default=None, compare=False)
-    """The error if it uses several relations that do not meet in one row (query/meeting.py). Until that is known, it
-    has no relation."""
 
     @property
     def typed(self) -> exp.Expression:
@@ -299,6 +306,13 @@ class Feature:
     def value(self) -> exp.Expression:
         """Of its own type, over its relation."""
         return self.exact or self.expression
+
+
+@dataclass(frozen=True)
+class Unmet(Feature):
+    """An output over several relations, which has no relation, and the error if these do not meet in a row."""
+
+    refusal: QueryError = field(kw_only=True, compare=False)
 
 
 @dataclass(frozen=True)
@@ -361,8 +375,6 @@ class FeatureQuery:
     """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
     time: Moment | None = None
     """By which the rows of the label's relation are split."""
-    spanning: tuple[Spanning, ...] = ()
-    """Conditions of WHERE that await their relation (query/meeting.py)."""
     relied: tuple[Key, ...] = ()
     """The keys along which columns were brought to another relation. They were unique when the query was read, which is
     before the snapshot."""
@@ -452,15 +464,15 @@ class FeatureQuery:
                 return tuple(e.left if term.relation == join.parent else e.right for e in join.equalities)
         return (term,)
 
-    def without(self, name: str) -> "FeatureQuery":
+    def without(self, name: str) -> Self:
         """Without the features of this name."""
         return replace(self, features=tuple(f for f in self.features if f.name != name))
 
-    def with_relation(self, changed: Relation) -> "FeatureQuery":
+    def with_relation(self, changed: Relation) -> Self:
         """With this in place of the relation of its alias."""
         return replace(self, relations=tuple(changed if r.alias == changed.alias else r for r in self.relations))
 
-    def where(self, alias: str, *conjuncts: exp.Expression) -> "FeatureQuery":
+    def where(self, alias: str, *conjuncts: exp.Expression) -> Self:
         """The query with more conditions of WHERE over one relation."""
         relation = self.relation(alias)
         return self.with_relation(replace(relation, filters=(*relation.filters, *conjuncts)))
@@ -472,3 +484,19 @@ class FeatureQuery:
         mentioned = [*self.expressions(alias), *when, *relation.filters, *(relation.optional or ())]
         names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
         return tuple(column for column in relation.columns if column.name in names)
+
+
+@dataclass(frozen=True)
+class Parsed(FeatureQuery):
+    """The query as it is taken apart, before it is known which relations meet in a row (rewrites/meet.py)."""
+
+    spanning: tuple[Spanning, ...] = ()
+
+    @property
+    def unmet(self) -> Mapping[str, QueryError]:
+        return {f.name: f.refusal for f in self.outputs if isinstance(f, Unmet)}
+
+    @property
+    def complete(self) -> FeatureQuery:
+        """Without what it awaits."""
+        return FeatureQuery(**{each.name: getattr(self, each.name) for each in fields(FeatureQuery)})

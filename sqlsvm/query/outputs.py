@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlsvm.errors import FormError, QueryError, nearest
 from sqlsvm.query.guards import Fragment, as_typed
-from sqlsvm.query.ir import VALUE, Feature
+from sqlsvm.query.ir import VALUE, Feature, Unmet
 from sqlsvm.query.names import Scope, Shown, Visible, meant, relations_in
 from sqlsvm.query.sums import terms_of
 
@@ -82,7 +82,7 @@ def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
             f"the output {shown} uses {' and '.join(used)}",
             hint="add up terms that use one relation each, such as a.x - 2 * b.y; or give each its own output column",
         )
-        return [Feature(name, "", resolved, "other", refusal=refusal)]
+        return [Unmet(name, "", resolved, "other", refusal=refusal)]
     return [Feature(name, alias, term, "other", own=resolved) for alias, term in terms.items()]
 
 
@@ -135,6 +135,6 @@ def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Fea
         )
         if role not in ("label", "weight"):
             raise refusal
-        return Feature(feature.name, "", feature.typed, "other", refusal=refusal)  # its relations may meet in a row
+        return Unmet(feature.name, "", feature.typed, "other", refusal=refusal)  # its relations may meet in a row
     hint = nearest(name, by_name) or f"the query returns {', '.join(by_name)}"
     raise QueryError(f"{role} {name} is not a column of the query", hint=hint)

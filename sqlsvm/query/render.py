@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.ir import Equality, FeatureQuery, Relation
+from sqlsvm.query.ir import Equality, FeatureQuery, Parsed, Relation
 from sqlsvm.query.rows import Outputs
 
 
@@ -16,7 +16,7 @@ def render(query: FeatureQuery, outputs: Outputs | None = None) -> exp.Select:
     """SELECT outputs FROM the join. The database gives it the rows that a training on the query is about; with keys of
     a type that ignores case, once the rule `plain_keys` has made them texts."""
     outputs = typed_outputs(query) if outputs is None else outputs
-    late = [each.expression for each in query.spanning]
+    late = [each.expression for each in query.spanning] if isinstance(query, Parsed) else []
     read = [value for value, _ in outputs] + late + [term.expression for term in query.terms]
     pending, seen = list(query.equalities), set[str]()
 

@@ -42,16 +42,20 @@ def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:
 
 
 def _made(work: Workspace, query: FeatureQuery, relation: Relation, table: str) -> FeatureQuery:
-    """Other relations to which its columns were brought read the table too."""
+    """Its own rows, without what others have brought to it. Other relations to which its columns were brought read the
+    table too."""
     _check_size(work.engine, relation)
-    work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, query, relation), table)])
-    own = relation.brought.source if relation.brought else relation.source
+    own = relation.bare
+    work.run([Statement(f"rows of {relation.alias}", _rows(work.engine, query, own), table)])
     source = sql.users_table(table, relation.alias)
 
     def over(other: Relation) -> Relation:
-        if other.alias == relation.alias:
-            return other.over(source.copy())
-        return replace(other, source=other.source.transform(lambda node: source.copy() if node == own else node))
+        found = other.source.transform(lambda node: source.copy() if node == own.source else node)
+        if other.alias != relation.alias:
+            return replace(other, source=found)
+        left = [condition for condition in other.at_first if condition not in own.at_first]
+        brought = other.brought and other.brought._replace(source=source.copy())
+        return replace(other.over(found).where_at_first(left), brought=brought)
 
     query = replace(
         query,

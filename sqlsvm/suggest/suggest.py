@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, nearest
+from sqlsvm.query.names import meant
 from sqlsvm.suggest import write
 from sqlsvm.suggest.features import Chosen, row_features
 from sqlsvm.suggest.histories import Writer, with_histories
@@ -66,10 +67,9 @@ def _roles(wanted: Wanted) -> list[tuple[str, str]]:
 
 
 def _column(engine: Engine, table: Table, flag: str, name: str) -> Value:
-    exact = table.column(name)
-    found = exact or next((c for c in table.columns if engine.fold(c.name, True) == engine.fold(name, False)), None)
+    names = [column.name for column in table.columns]
+    found = table.column(meant(name, names, engine.fold) or "")
     if found is None:
-        names = [column.name for column in table.columns]
         raise OptionError(f"{flag}: {table.name} has no column {name}", hint=nearest(name, names))
     if flag == "--time" and found.kind not in (*DATES, "numeric"):
         raise OptionError(f"--time: {name} is of type {found.type}", hint="take a date, a timestamp or a number")

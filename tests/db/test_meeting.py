@@ -237,3 +237,22 @@ def test_a_label_over_tables_that_do_not_meet(engine: Engine) -> None:
     join.create(engine)
     model = train(engine, "m", join.query.replace("m.u,", "m.u - l.a AS s,"), training("s", loss="squared"))
     assert model.notes[0].endswith("rows of the query for the training: the label s uses m and l")
+
+
+def test_rows_that_are_made_once_have_no_columns_of_others(engine: Engine) -> None:
+    """A condition brings a column to c, and an output takes one of c further."""
+    for made in (
+        "TABLE o AS SELECT g % 9 AS c, g * 0.5 AS w, g % 2 = 0 AS y FROM GENERATE_SERIES(1, 60) AS t(g)",
+        "TABLE c AS SELECT g AS id, g % 3 AS r, g % 4 + 1 AS x FROM GENERATE_SERIES(0, 8) AS t(g)",
+        "TABLE r AS SELECT g AS id, g * 3 AS z FROM GENERATE_SERIES(0, 2) AS t(g)",
+        "TABLE v AS SELECT g AS m FROM GENERATE_SERIES(-3, 9) AS t(g)",
+    ):
+        typed(engine, f"CREATE {made}")
+    text = """
+        SELECT o.y, o.w * c.x AS both, r.z, (SELECT AVG(v.m) FROM v WHERE v.m < c.x) AS computed
+        FROM o JOIN c ON c.id = o.c JOIN r ON r.id = c.r WHERE c.x > r.z - 3"""
+    with open_problem(engine, text, ProblemOptions("y", scale="none")) as problem:
+        both = next(c for c in problem.plan.design.coordinates if c.feature == "both")
+        rows = asked(engine, text)["both"].astype(float)
+        assert problem.moments.n == len(rows)
+        assert problem.moments.total[both.index] == pytest.approx(rows.sum())

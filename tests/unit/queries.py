@@ -12,6 +12,7 @@ from sqlsvm.query import Equality, Feature, FeatureQuery, Term, feature_query, p
 from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import Parsed
 from sqlsvm.query.matches import matched
 from sqlsvm.query.rewrites.meet import meet
 
@@ -60,7 +61,7 @@ def fold_duckdb(name: str, quoted: bool) -> str:
     return name.lower()
 
 
-FOLDS = {"postgres": fold_postgres, "duckdb": fold_duckdb}
+FOLDS = {"postgres": fold_postgres, "duckdb": fold_duckdb, "spark": fold_duckdb}
 
 
 class NoKeys(Facts):
@@ -86,7 +87,7 @@ def taken_apart(
     categorical: Sequence[str] = (),
     audited: Sequence[str] = (),
     tables: Mapping[str, Sequence[str]] | None = None,
-) -> FeatureQuery:
+) -> Parsed:
     """The query taken apart over TABLES and `tables`; anything else has the columns a, b and k."""
     fold = FOLDS[dialect]
     known = {name: names.split() for name, names in TABLES.items()} | dict(tables or {})

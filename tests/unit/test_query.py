@@ -229,3 +229,11 @@ def test_reading_leaves_the_tree_alone() -> None:
     first = feature_query(text, select, described, fold_duckdb, dialect="duckdb")
     assert feature_query(text, select, described, fold_duckdb, dialect="duckdb") == first
     assert select.sql("duckdb") == before
+
+
+@pytest.mark.parametrize(
+    "star", ["* EXCEPT (tailnum, year)", "p.* EXCEPT (tailnum, year)", "p.* EXCLUDE (TAILNUM, year)"]
+)
+def test_a_star_without_some_columns_in_another_dialect(star: str) -> None:
+    """Spark, as BigQuery, calls it EXCEPT."""
+    assert [f.name for f in read(f"SELECT {star} FROM planes p", "spark").features] == ["seats", "engines"]

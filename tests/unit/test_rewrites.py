@@ -109,5 +109,5 @@ def test_every_rule_has_an_example() -> None:
 
 @pytest.mark.parametrize("name", ["meet", "whole_sums", "plain_keys", "implied_filters", "widened"])
 def test_a_rule_that_does_not_apply_changes_nothing(name: str) -> None:
-    query = taken_apart("SELECT late, paid FROM orders AS o", tables=TABLES, label="late")
+    query = taken_apart("SELECT late, paid FROM orders AS o", tables=TABLES, label="late").complete
     assert EVERY[name](query, Known()) == query

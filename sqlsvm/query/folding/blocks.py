@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from sqlsvm.query.ir import Equality, FeatureQuery, Term
+from sqlsvm.query.ir import Equality, FeatureQuery, Parsed, Term
 
 Block = frozenset[str]
 Unique = Callable[[str, tuple[Term, ...]], bool]
@@ -19,7 +19,7 @@ Unique = Callable[[str, tuple[Term, ...]], bool]
 class Blocks:
     """A tree, or several: then the smaller ones multiply the rows of the first."""
 
-    query: FeatureQuery
+    query: Parsed
     blocks: tuple[Block, ...]
 
     def of(self, alias: str) -> Block:
@@ -62,7 +62,7 @@ def _between(query: FeatureQuery, one: Block, other: Block) -> Iterator[Equality
             yield Equality(e.right, e.left)
 
 
-def blocks_of(query: FeatureQuery, together: Iterable[Collection[str]]) -> Blocks:
+def blocks_of(query: Parsed, together: Iterable[Collection[str]]) -> Blocks:
     """`together`: sets of relations that must be in one block."""
     found = Blocks(query, tuple(frozenset((r.alias,)) for r in query.relations))
     for aliases in (*together, *_of_left_joins(query)):
@@ -74,7 +74,7 @@ def blocks_of(query: FeatureQuery, together: Iterable[Collection[str]]) -> Block
     return found
 
 
-def multiplies(query: FeatureQuery, unique: Unique) -> bool:
+def multiplies(query: Parsed, unique: Unique) -> bool:
     """Can the join have more rows than its largest relation? Not if all others are found from that one along keys."""
     found = blocks_of(query, ())
     if any(len(block) > 1 for block in found.blocks):

@@ -21,7 +21,7 @@ from sqlsvm.query.folding.messages import Message
 from sqlsvm.query.folding.names import Names
 from sqlsvm.query.folding.values import Size
 from sqlsvm.query.forms import check_form, part
-from sqlsvm.query.ir import MADE, FeatureQuery, Once, Relation, Term
+from sqlsvm.query.ir import MADE, Once, Parsed, Relation, Term
 from sqlsvm.query.joins import joins_of, left_joins
 from sqlsvm.query.known_functions import groups_rows, is_aggregate, is_set_returning
 from sqlsvm.query.names import Scope, relations_in
@@ -167,7 +167,7 @@ class _Grouping:
         """Where the CTEs are known."""
         return with_ctes(select, self.outside)
 
-    def _taken_apart(self) -> tuple[FeatureQuery, Names]:
+    def _taken_apart(self) -> tuple[Parsed, Names]:
         inside = self._inside([exp.alias_(sql.integer(1), "one")])
         check_form(inside, self.engine.dialect)
         full = self._within(inside)
@@ -186,7 +186,7 @@ class _Grouping:
             )
             for item, written in zip(items, from_items(inside), strict=True)
         )
-        query = FeatureQuery(
+        query = Parsed(
             "", self.engine.dialect, relations, tuple(joins.equalities), left_joins(joins), (), None,
             spanning=tuple(joins.spanning),
         )  # fmt: skip

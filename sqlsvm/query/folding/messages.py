@@ -18,7 +18,7 @@ from sqlsvm import sql
 from sqlsvm.query.folding.blocks import Block, Blocks
 from sqlsvm.query.folding.carried import Carried, Extreme, Spread, Total, summed
 from sqlsvm.query.folding.values import owner
-from sqlsvm.query.ir import FeatureQuery
+from sqlsvm.query.ir import Parsed
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.render import render
 from sqlsvm.query.rows import row_of_nulls
@@ -170,7 +170,7 @@ def _spread_of_rows(value: exp.Expression, names: Sequence[str]) -> Named:
     return list(zip((number, exp.Avg(this=value.copy()), squares), names, strict=True))
 
 
-def _part(query: FeatureQuery, block: Block) -> FeatureQuery:
+def _part(query: Parsed, block: Block) -> Parsed:
     """The join inside a block. An optional relation alone has the rows that may be found."""
     own = tuple(r for r in query.relations if r.alias in block)
     return replace(

@@ -17,7 +17,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.ir import Brought, Feature, FeatureQuery, Key, Pairs, Relation, Term
+from sqlsvm.query.ir import Brought, Feature, FeatureQuery, Key, Pairs, Parsed, Relation, Term
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.variables import inner_variables
 
@@ -53,10 +53,13 @@ class Step(NamedTuple):
 
 def meet(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     """Conditions and outputs over several relations, except sums: these need no row in which their relations meet."""
-    query, found = brought(query, facts, [Asked([each.expression], each.refusal) for each in query.spanning])
+    if not isinstance(query, Parsed):
+        return query
+    asked = [Asked([each.expression], each.refusal) for each in query.spanning]
+    made, found = brought(query.complete, facts, asked)
     for alias, conditions in found:
-        query = query.where(alias, *conditions)
-    return met(replace(query, spanning=()), facts, {f.name: f.refusal for f in query.outputs if f.refusal})
+        made = made.where(alias, *conditions)
+    return met(made, facts, query.unmet)
 
 
 def meets(query: FeatureQuery, facts: Facts, aliases: Iterable[str]) -> bool:
@@ -76,7 +79,7 @@ def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -
     asked = [Asked([f.typed], refusals[name]) for name, f in first.items()]
     query, found = brought(query, facts, asked)
     whole = {
-        f: replace(f, relation=alias, expression=expression, own=f.typed, refusal=None)
+        f: Feature(f.name, alias, expression, f.kind, f.spelling, own=f.typed, exact=f.exact, top=f.top)
         for f, (alias, (expression,)) in zip(first.values(), found, strict=True)
     }
 

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.facts import Facts, grouped, one
-from sqlsvm.query.ir import Equality, FeatureQuery, Once, Relation, Spanning, Term
+from sqlsvm.query.ir import Equality, FeatureQuery, Once, Parsed, Relation, Spanning, Term
 from sqlsvm.query.line import AT, NODE, POINT, End, ends_of, is_, place_of, point_nodes, slots, spanning_nodes
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.rewrites.meet import finds, meets
@@ -53,6 +53,8 @@ class Bridge:
 
 def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     """Of each pair of relations that meet in no row."""
+    if not isinstance(query, Parsed):
+        return query
     pairs = dict.fromkeys(frozenset(relations_in(each.expression)) for each in query.spanning)
     for pair in pairs:
         own = tuple(each for each in query.spanning if set(relations_in(each.expression)) == pair)
@@ -106,7 +108,7 @@ def _sides(condition: exp.Expression, points: str) -> Iterator[tuple[exp.Express
 # -- the query ---------------------------------------------------------------------------------------------------------
 
 
-def _bridged(query: FeatureQuery, facts: Facts, bridge: Bridge) -> FeatureQuery:
+def _bridged(query: Parsed, facts: Facts, bridge: Bridge) -> Parsed:
     reason = " AND ".join(each.expression.sql(query.dialect) for each in bridge.of).replace('"', "")
     values = {bridge.spans: [end.value for end in bridge.ends], bridge.points: [bridge.point]}
     for alias, own in values.items():
@@ -164,7 +166,7 @@ def _without(query: FeatureQuery, bridge: Bridge) -> Iterator[Equality]:
             yield Equality(left, right)
 
 
-def _with_own_equal(query: FeatureQuery, bridge: Bridge) -> FeatureQuery:
+def _with_own_equal(query: Parsed, bridge: Bridge) -> Parsed:
     """Several terms of the points for one key are equal there."""
     for variable in bridge.keys:
         first, *others = variable.at(bridge.points)
