@@ -12,6 +12,7 @@ from sqlsvm.engine import connect
 from sqlsvm.psql.install import own_version
 from tests import servers
 from tests.cli.command import ROOT, environment
+from tests.ground.opened import build
 from tests.listing import INSTALLED, listing, value
 from tests.typed import asked
 
@@ -27,18 +28,22 @@ def test_from_the_wheel_to_a_training_in_sql() -> None:
         desk.mkdir()
         assert Path(run(desk, programs / "python", "-c", "import sqlsvm; print(sqlsvm.__file__)")).is_relative_to(home)
         sqlsvm = partial(run, desk, programs / "sqlsvm")
-        assert ", converged\n" in sqlsvm("demo", "--dsn", "embedded:shop")
-        assert {path.name for path in desk.iterdir()} == {"report.html", "shop", "shop.sql"}
+        assert ", converged\n" in sqlsvm("demo", "--dsn", "duckdb:shop.duckdb")
+        assert {path.name for path in desk.iterdir()} == {"report.html", "shop.duckdb", "shop.sql"}
         with connect(f"embedded:{desk / 'shop'}") as engine:
             sqlsvm("install", "--reader", "postgres")
             assert listing(engine) == INSTALLED.read_text(encoding="utf-8")
             assert value(engine, "SELECT sqlsvm.version() AS v") == own_version()
             sqlsvm("check")
-            query = ("--query", "shop.sql", "--label", "returned", "--nulls", "mean")
+            build(
+                engine,
+                "CREATE TABLE items AS SELECT i % 7 AS price, i % 2 = 0 AS returned FROM generate_series(1, 99) i",
+            )
+            query = ("--query", "SELECT returned, price FROM items", "--label", "returned")
             said = re.search(r"^train +(SELECT .*);$", sqlsvm("compile", *query, "--name", "returned"), re.MULTILINE)
             assert said
             trained = asked(engine, said[1])
-            assert [trained[name][0] for name in ("model", "version", "converged")] == ["returned", 2, True]
+            assert [trained[name][0] for name in ("model", "version", "converged")] == ["returned", 1, True]
             sqlsvm("upgrade")
             sqlsvm("extension", "--dir", ".")
             sqlsvm("uninstall", "--force")
