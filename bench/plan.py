@@ -28,6 +28,9 @@ class Race:
     """After the race, so many runs of one pass and of the flat aggregates."""
 
 
+LONG = {"orders": 500_000, "visits": 2_000_000, "customers": 1000}
+"""5 * 10^8 pairs."""
+
 FULL = (
     Race("star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, "MADlib"), seconds=90, look=5),
     Race("chain of 10^9 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=55, look=3),
@@ -41,6 +44,8 @@ FULL = (
     Race("categories", "categories", (*PLACES, *EXPORTS), seconds=40),
     Race("texts", "texts", (*PLACES, *EXPORTS), seconds=20),
     Race("posts", "posts", (*PLACES, *EXPORTS), seconds=60),
+    Race("history", "history", ("sqlsvm, DuckDB", "export + LIBLINEAR, DuckDB"), seconds=60),
+    Race("long history", "history", ("sqlsvm, DuckDB",), LONG, seconds=60),
 )
 
 ROWS = "fact rows of a star of 21 features"

@@ -262,6 +262,24 @@ def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: in
     return Task(text, tables, says, categorical=("owner", "day"))
 
 
+def history(orders: int = 100_000, visits: int = 1_000_000, customers: int = 10_000) -> Task:
+    """Each order with all earlier visits of its customer: with the defaults 5 * 10^6 join rows."""
+
+    def tables() -> Tables:
+        rng = np.random.default_rng(13)
+        own = {"customer": rng.integers(0, customers, orders), "ts": rng.integers(0, 10**9, orders)}
+        own |= numbers(rng, "o", orders, 3)
+        seen = {"customer": rng.integers(0, customers, visits), "ts": rng.integers(0, 10**9, visits)}
+        seen |= numbers(rng, "v", visits, 3)
+        score = own["o0"] - own["o1"] + 2 * spread(key_mean(seen["v0"], seen["customer"], customers))[own["customer"]]
+        return {"orders": {**own, "y": learnable(rng, score)}, "visits": seen}
+
+    names = ", ".join(f"{p}{i}" for p in "ov" for i in range(3))
+    text = f"SELECT y, {names} FROM orders o JOIN visits v ON v.customer = o.customer AND v.ts < o.ts"
+    says = f"{orders:,} orders, each with all earlier of the {visits:,} visits of {customers:,} customers, 6 features"
+    return Task(text, tables, says)
+
+
 def sales() -> Task:
     """TPC-DS at scale factor 1: does a sale come back? Its generator draws returns at random."""
     wanted = {
@@ -308,6 +326,7 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "categories": categories,
     "texts": texts,
     "posts": posts,
+    "history": history,
     "sales": sales,
 }
 
