@@ -41,6 +41,8 @@ class Bridge:
     of: tuple[Spanning, ...]
     number: int
     """Of all relations so far: a relation may have several bridges."""
+    outside: bool = False
+    """Do rows meet outside of the interval? Below its high end or above its low one, which lie around one value."""
 
     @property
     def row(self) -> str:
@@ -86,13 +88,14 @@ def _bridge(query: FeatureQuery, pair: Sequence[str], own: tuple[Spanning, ...])
     """With the intervals at the label's relation, which tends to have fewer rows."""
     told = query.label.relation if query.label else ""
     for spans, points in sorted(permutations(pair), key=lambda both: both[0] != told):
+        outside = len(own) == 1 and isinstance(own[0].expression, exp.NEQ)
         sides = [tuple(_sides(each.expression, points)) for each in own]
         found = [side for each in sides for side in each]
         values, ends = {point for point, _ in found}, tuple(end for _, end in found)
         is_plain = all(query.relation(alias).optional is None for alias in pair)
         if all(sides) and len(values) == 1 and is_plain and _are_two(ends):
             keys = tuple(v for v in inner_variables(query) if v.holders >= {spans, points})
-            return Bridge(spans, points, values.pop(), ends, keys, own, len(query.relations))
+            return Bridge(spans, points, values.pop(), ends, keys, own, len(query.relations), outside)
     return None
 
 
@@ -102,7 +105,13 @@ def _are_two(ends: Sequence[End]) -> bool:
 
 
 def _sides(condition: exp.Expression, points: str) -> Iterator[tuple[exp.Expression, End]]:
-    return ends_of(condition, lambda e: relations_in(e) == [points], lambda e: points not in relations_in(e))
+    """Of <> those of < and of >."""
+    parts = [condition]
+    if isinstance(condition, exp.NEQ):
+        left, right = condition.this, condition.expression
+        parts = [exp.LT(this=left.copy(), expression=right.copy()), exp.GT(this=left.copy(), expression=right.copy())]
+    for part in parts:
+        yield from ends_of(part, lambda e: relations_in(e) == [points], lambda e: points not in relations_in(e))
 
 
 # -- the query ---------------------------------------------------------------------------------------------------------
@@ -181,8 +190,10 @@ def _with_own_equal(query: Parsed, bridge: Bridge) -> Parsed:
 
 def _spanning_nodes(bridge: Bridge, spans: Relation, points: Relation) -> exp.Select:
     """Of each interval, from the first slot that it has to the first one after it."""
-    kinds = {end.kind for end in bridge.ends}
-    return spanning_nodes(_slots(bridge, spans, points), [bridge.row, *bridge.names], kinds)
+    kinds, names = {end.kind for end in bridge.ends}, [bridge.row, *bridge.names]
+    parts = [{kind} for kind in sorted(kinds)] if bridge.outside else [kinds]
+    found = [spanning_nodes(_slots(bridge, spans, points), names, part) for part in parts]
+    return found[0] if len(found) == 1 else exp.select("*").from_(sql.derived(sql.union_all(*found), "sides"))
 
 
 def _point_nodes(bridge: Bridge, spans: Relation, points: Relation, met: Relation) -> exp.Select:
