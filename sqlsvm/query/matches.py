@@ -72,7 +72,7 @@ def _replaced(join: exp.Join, match: "_Match") -> bool:
     if any(is_aggregate(node) for item in asked.selects for node in item.walk()):
         return match.substituted()
     item = match.nearest() if _is_asof(join) else match.first() if asked.args.get("limit") else match.all()
-    if item is None:
+    if item is None or not match.is_valid(item):
         return False
     original = join.this.copy()
     if _is_asof(join) or asked.args.get("limit"):
@@ -156,6 +156,10 @@ class _Match:
         pairs = zip(names, asking, strict=False)
         self.on = [sql.equal(self._own(f"{VALUE}_{name}"), value.copy()) for name, value in pairs]
         return exp.Subquery(this=found, alias=exp.TableAlias(this=self.alias.copy()))
+
+    def is_valid(self, item: exp.Subquery) -> bool:
+        """Spark, for one, makes no CTE once."""
+        return self.asker.describe(source_of(item, self.select, self.asker.fold).probe) is not None
 
     def _own(self, name: str) -> exp.Column:
         return exp.Column(this=exp.to_identifier(name, quoted=True), table=self.alias.copy())
