@@ -58,6 +58,7 @@ from sqlsvm.options import (
     Solver,
 )
 from sqlsvm.query.rewrites.split import PARTS, Part
+from sqlsvm.rules import named
 from sqlsvm.run.components import Components
 from sqlsvm.run.data import Data
 from sqlsvm.run.outlasting import outlasting
@@ -91,7 +92,7 @@ class Relational(Fitted):
     of_numbers: ClassVar[bool]
     """Is the label a number?"""
 
-    lam: float | Literal["auto"] = 1e-4
+    lam: float | Literal["auto"] | None = None
     _: KW_ONLY
     l1: float | Literal["auto"] = 0.0
     measure: str | None = None
@@ -104,7 +105,7 @@ class Relational(Fitted):
     scale: Scale = "standard"
     intercept: Intercept = True
     class_weight: ClassWeights | None = "none"
-    loss: LossName | Literal["auto"] = OPTIONS["loss"].default
+    loss: LossName | Literal["auto"] | None = None
     width: float = 0.5
     tube: float = 0.1
     quantile: float = 0.5
@@ -222,7 +223,7 @@ class Relational(Fitted):
         copies = [type(self)(**(self.get_params() | {name: value})) for name, value in each]
         named = {f"{label}_{value:.12g}": copy for (_, value), copy in zip(each, copies, strict=True)}
         with in_python():
-            trainings = {name: copy._training(label) for name, copy in named.items()}
+            trainings = {name: copy._training(label, several=True) for name, copy in named.items()}
         for copy, model in zip(copies, self._trained(database, query, trainings), strict=True):
             copy._fit(database, model)
         return copies
@@ -266,7 +267,7 @@ class Relational(Fitted):
                 stacklevel=3,
             )
 
-    def _training(self, label: str) -> Training:
+    def _training(self, label: str, *, several: bool = False) -> Training:
         params = {name: value for name, value in self.get_params().items() if name in OPTIONS}
         found = {name: _as_option(name, value) for name, value in params.items()}
         for name, value in found.items():
@@ -277,7 +278,8 @@ class Relational(Fitted):
             raise ParameterError(f"the loss {self.loss} is not for {type(self).__name__}", hint=hint)
         for name in OF_SESSION:
             del found[name]
-        return Training.of(label=label, **found)
+        more = {"several": "a parameter" if several else None, "warm_start": self.warm_start}
+        return Training.of(label=label, **named(found, **more))
 
     def _take(self, model: Model) -> None:
         self.model_ = model

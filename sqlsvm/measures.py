@@ -35,6 +35,10 @@ class Measure:
     """Its name among the values of several classes, where that is another."""
 
     @property
+    def is_shown(self) -> bool:
+        return self.shown or self.decides
+
+    @property
     def words(self) -> str:
         return self.said or self.name.replace("_", " ")
 
@@ -82,9 +86,14 @@ def deciding(label: Label) -> tuple[str, ...]:
 
 
 def values_of(found: Answer) -> dict[str, float]:
-    """Those that are shown, but the loss."""
-    names = (name for name in of_scores(found.kind) if MEASURES[name].shown or MEASURES[name].decides)
-    return {name: MEASURES[name].value(found) or 0.0 for name in names}
+    """Those that are shown, but the loss; 0 where there is none, as without rows of a class."""
+    return dict.fromkeys((n for n in of_scores(found.kind) if MEASURES[n].is_shown), 0.0) | known_of(found)
+
+
+def known_of(found: Answer) -> dict[str, float]:
+    """The same without those that there are not."""
+    each = {name: MEASURES[name].value(found) for name in of_scores(found.kind) if MEASURES[name].is_shown}
+    return {name: value for name, value in each.items() if value is not None}
 
 
 def of_scores(label: Label, *, probabilities: bool = False) -> tuple[str, ...]:

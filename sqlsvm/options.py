@@ -109,7 +109,8 @@ class Strength(Number):
 AUTO = "auto"
 FROM_LOSSES: tuple[ClassLoss, ...] = "hinge", "squared_hinge", "logistic"
 """What --loss auto chooses from. The first is kept unless another one is better."""
-STRENGTHS = "lam", "l1"
+LAMBDA = "lam"
+STRENGTHS = LAMBDA, "l1"
 CHOSEN = *STRENGTHS, "loss"
 """The options that auto chooses by rows that a training has not seen."""
 HOLDOUT_ERROR = 0.1
@@ -300,6 +301,8 @@ class Option:
     """Another default, for --solver descent on the command line."""
     read_by: tuple[str, tuple[str, ...]] | None = None
     """The only option with values that make this one count, and these values."""
+    unnamed: str | None = None
+    """What takes the place of the default where a person trains a model and names no value."""
     of_session: bool = False
     """Does it say where the session has its working tables? `Engine.place` takes it, and no training knows it."""
 
@@ -322,7 +325,7 @@ class Option:
         return f"must be {('auto, ' if ' or ' in values else 'auto or ') * self.auto}{values}"
 
     def allows(self, value: object) -> bool:
-        return value in self.domain or (value is None and self.default is None)
+        return value in self.domain or (value is None and (self.default is None or self.unnamed is not None))
 
 
 REHLINE = {
@@ -391,7 +394,7 @@ _TABLE = (
         "hinge",
         Choice((*get_args(LossName), AUTO), REHLINE),
         "What a row costs. auto: hinge, or squared_hinge or logistic where these are better by more than one standard "
-        "error on rows that a training has not seen. "
+        "error on rows that a training has not seen; so for two classes if neither lambda nor loss is named. "
         "For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
         "smooth_hinge the hinge with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then "
         "4 z - 4; logistic log(1 + exp(-y score)). For a number, with z = label - score: epsilon_insensitive "
@@ -399,6 +402,7 @@ _TABLE = (
         "absolute |z|; huber z^2 / 2 up to |z| = delta, then delta |z| - delta^2 / 2; squared z^2 / 2. custom is the "
         "sum of --pieces of z = label - score, and custom_margin that of z = y score.",
         (*_TRAIN, "explain"),
+        unnamed=AUTO,
     ),
     Option(
         "width",
@@ -455,9 +459,12 @@ _TABLE = (
         1e-4,
         Strength(0, above=True),
         "The weight of the penalty. auto: chosen, from 10 to 1e-5, by parts of the rows that a training has not seen, "
-        "on a sample: the strongest one that is not worse than the best by more than one standard error.",
+        "on a sample: the strongest one that is not worse than the best by more than one standard error. If it is not "
+        "named it is chosen, or 1e-4 where it cannot be: with --by, --l1, --constrain, --map net, kernels, pegasos and "
+        "descent, several values of an option, and on Spark without --offload.",
         (*_TRAIN, "explain"),
         changes="steps",
+        unnamed=AUTO,
         spelled="lambda",
         several="list or range",
     ),
@@ -720,6 +727,7 @@ _TABLE = (
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 """By name, in the order of the command line."""
+UNNAMED = tuple(name for name, option in OPTIONS.items() if option.unnamed)
 OF_SESSION = tuple(name for name, option in OPTIONS.items() if option.of_session)
 DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in OPTIONS.items()}
 """For the fields of these names."""

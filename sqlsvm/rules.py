@@ -15,10 +15,12 @@ from sqlsvm.measures import SEVERAL, TWO, deciding
 from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import (
     CHOSEN,
+    LAMBDA,
     MACHINES,
     NUMBER_LOSSES,
     OPTIONS,
     STRENGTHS,
+    UNNAMED,
     Share,
 )
 
@@ -144,18 +146,44 @@ def refuse(facts: Facts, stage: Stage = "typed") -> None:
             raise error
 
 
-def several_of(trainings: Mapping[str, Facts]) -> str | None:
-    """The flag of the option in which they differ."""
-    first, *others = trainings.values()
-    return next((flag(name) for name in OPTIONS for each in others if _of(each, name) != _of(first, name)), None)
-
-
 GIVEN, MISSING, AUTO = Given(), Missing(), Auto()
 CHOOSES, NOTHING_CHOSEN = Is((AUTO_WORD,)), dict.fromkeys(CHOSEN, Not((AUTO_WORD,)))
 CUTS = "dane", "bundle"
 DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
 DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
 UNSEEN = "add --folds 5, or --holdout 0.2"
+UNCHOSEN: tuple[tuple[When, str], ...] = (
+    ({"l1": GIVEN}, "--l1"),
+    ({"constrain": GIVEN}, "--constrain"),
+    ({"by": GIVEN}, "--by"),
+    ({"solver": NO_CUTS}, "--solver {solver}"),
+    ({"map": Has("net:")}, "--map net"),
+    ({"several": GIVEN}, "several values of {several}"),
+    ({"warm_start": GIVEN}, "warm_start"),
+)
+"""Where lambda has its default if it is not named."""
+
+
+def named(options: Facts, **more: Any) -> dict[str, Any]:
+    """The options with a value for lambda and the loss where none was named: these are chosen, if they can be.
+    `more` is for the rules. `unnamed` are their names, and `unchosen` says why lambda has its default."""
+    unnamed = tuple(name for name in UNNAMED if name in options and options[name] is None)
+    found = {**options, "unnamed": unnamed, "unchosen": ""}
+    if LAMBDA in unnamed:
+        facts = {**options, **more}
+        whys = (said for when, said in UNCHOSEN if all(_of(facts, name) in values for name, values in when.items()))
+        found["unchosen"] = next((why.format(**facts) for why in whys), "")
+        found[LAMBDA] = _default(LAMBDA) if found["unchosen"] else OPTIONS[LAMBDA].unnamed
+    if "loss" in unnamed:
+        is_chosen = found[LAMBDA] == AUTO_WORD and options.get("measure") != "loss"
+        found["loss"] = OPTIONS["loss"].unnamed if is_chosen else _default("loss")
+    return found
+
+
+def several_of(trainings: Mapping[str, Facts]) -> str | None:
+    """The flag of the option in which they differ."""
+    first, *others = trainings.values()
+    return next((flag(name) for name in OPTIONS for each in others if _of(each, name) != _of(first, name)), None)
 
 
 def _read() -> Iterator[Rule]:

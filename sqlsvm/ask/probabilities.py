@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from sqlsvm.model.evaluation import Bounded, Group, Probabilities
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.several import with_curves
 from sqlsvm.options import ProbabilityMethod
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.data import Data
@@ -44,14 +44,6 @@ def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool
         return [with_curves(model, [fit(method, bins) for bins in _bins(problem, model)]) for model in models]
 
     return on_parts(engine, models[0], fitted, ["holdout"], offload=offload)["holdout"]
-
-
-def with_curves(model: Model, curves: Sequence[Probability]) -> Model:
-    """One of the positive class, or one of each class against all others."""
-    if not model.classes:
-        return replace(model, probability=curves[0])
-    each = zip(model.classes, curves, strict=True)
-    return replace(model, classes=tuple(replace(of, probability=curve) for of, curve in each))
 
 
 def _bins(problem: Data, model: Model) -> list[ScoreBins]:

@@ -54,7 +54,7 @@ def simplest(found: Sequence[Mapping[str, Validated]], by: str, strengths: Seque
     """The place of the model with the strongest penalty among those that are at most one standard error worse than the
     best."""
     top = found[best([means(each) for each in found], by)][by]
-    near = [n for n, each in enumerate(found) if abs(each[by].mean - top.mean) <= top.standard_error]
+    near = [n for n, each in enumerate(found) if abs(each[by].mean - top.mean) <= (top.standard_error or 0.0)]
     return max(near, key=lambda n: strengths[n])
 
 

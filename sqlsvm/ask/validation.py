@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.of_rows import Measures
-from sqlsvm.ask.probabilities import bins_of_each, fit, with_curves
+from sqlsvm.ask.probabilities import bins_of_each, fit
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.ask.score_bins import ScoreBins, together
 from sqlsvm.ask.selecting import with_errors
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.several import with_curves
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
 from sqlsvm.run.making import NOTHING
@@ -38,21 +42,26 @@ def trained(
     validation = Validation(trainings)
     models = train_each(engine, text, trainings, on_passes, continuations, start, validation.measure, asked)
     models, training = [validation.of(model) for model in models], next(iter(trainings.values()))
-    is_one = len(models) == 1 and not (models[0].support or models[0].groups)
-    return [with_unseen(engine, models[0], training.offload)] if is_one and training.holdout else models
+    is_one = len(models) == 1 and training.holdout
+    return [with_unseen(engine, models[0], training.offload)] if is_one else models
 
 
 def with_unseen(engine: Engine, model: Model, offload: bool | None) -> Model:
-    """With the measures on the rows held out whose errors are known. The model is kept, whatever happens here."""
+    """With the measures on the rows held out: those whose errors are known, or all if none is. The model is kept,
+    whatever happens here."""
 
     def measured(problem: Data) -> tuple[Measures, Measures]:
+        if model.groups or model.support:
+            whole = by_group(problem, model).whole if model.groups else evaluate(problem, model)
+            return known_of(whole) if whole else {}, {}
         return with_errors(problem, [theta_of(problem.plan, part) for part in model.parts], options_of(model))
 
     try:
         values, errors = on_parts(engine, model, measured, ["holdout"], offload=offload)["holdout"]
     except (DataError, OptionError) as error:
         return replace(model, notes=(*model.notes, f"the rows held out could not be measured: {error.message}"))
-    found = {name: Validated(values[name], errors[name], (values[name],)) for name in values if name in errors}
+    names = [name for name in values if name in errors or not errors]
+    found = {name: Validated(values[name], errors.get(name), (values[name],)) for name in names}
     return replace(model, validation=found)
 
 

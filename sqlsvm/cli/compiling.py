@@ -7,6 +7,7 @@ import click
 from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import declared, models_database, opened, query_wanted, refuse_typed
 from sqlsvm.cli.training import name_wanted, training_of
+from sqlsvm.rules import named
 
 
 @cli.command(
@@ -30,6 +31,7 @@ def compile_(dsn: str, query: str, name: str, by: str | None, **options: Any) ->
     """
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 
+    options = named(options)
     refuse_typed(options, by=by, program=True)
     training = training_of(**options)
     with opened(dsn) as engine:

@@ -69,13 +69,15 @@ def _play(engine: "Engine", query: str) -> int:
     """Inspect the join, then train on it. The model is stored even in a temporary database, for the report."""
     from sqlsvm.ask.inspect import inspect
     from sqlsvm.demo import LABEL, MODEL
+    from sqlsvm.options import UNNAMED
+    from sqlsvm.rules import named
     from sqlsvm.run.training import Training
     from sqlsvm.show.inspection import draw
     from sqlsvm.store import open_store
 
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow a support vector machine is trained on that join, in place:\n")
-    training = Training.of(label=LABEL, nulls="mean")
+    training = Training.of(**named({"label": LABEL, "nulls": "mean", **dict.fromkeys(UNNAMED)}))
     return code_of(train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training))
 
 

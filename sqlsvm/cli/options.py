@@ -150,9 +150,9 @@ def _auto(domain: Number, _context: click.Context, parameter: click.Parameter, v
     return found
 
 
-def _or_auto(context: click.Context, parameter: click.Parameter, value: str | float) -> float | str:
-    if value == AUTO:
-        return AUTO
+def _or_auto(context: click.Context, parameter: click.Parameter, value: str | float | None) -> float | str | None:
+    if value is None or value == AUTO:
+        return value
     try:
         return finite(context, parameter, float(value))
     except ValueError:
@@ -230,7 +230,7 @@ def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     shown: bool | str = found["default"] not in (None, (), "") and not found.get("is_flag")
     if declared.descent is not None and "default" not in settings:
         found["default"], shown = None, f"{declared.default}, {declared.descent} for descent"
-    return option(declared.flags, declared.name, show_default=shown, **found)
+    return option(declared.flags, declared.name, **{"show_default": shown, **found})
 
 
 SEVERAL = {
@@ -328,9 +328,10 @@ def declared(verb: str) -> Callable[[Decorated], Decorated]:
 def _of_verb(found: Option, verb: str) -> dict[str, Any]:
     if found.descent is not None and verb not in OPTIONS["solver"].verbs:
         return {"default": found.default}
+    unnamed = {"default": None, "show_default": found.unnamed} if found.unnamed and verb in ("train", "compile") else {}
     if verb != "train" or not found.several:
-        return {}
-    return {"type": Several(found), "callback": None, "help": f"{found.help} {SEVERAL[found.several]}"}
+        return unnamed
+    return {"type": Several(found), "callback": None, "help": f"{found.help} {SEVERAL[found.several]}", **unnamed}
 
 
 database = option(

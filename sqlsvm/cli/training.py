@@ -26,6 +26,7 @@ from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
 from sqlsvm.measures import DECIDING
 from sqlsvm.options import OPTIONS
+from sqlsvm.rules import named
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def train(
     from sqlsvm.run.ahead import look_ahead
 
     varied = several.varied(options)
+    options = named(options, several=varied and varied.flag)
     refuse_typed(
         options,
         several=varied and varied.flag,

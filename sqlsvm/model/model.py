@@ -73,7 +73,8 @@ class Validated:
     """A measure on rows that the training has not seen: for each fold, and their mean with its error."""
 
     mean: float
-    standard_error: float
+    standard_error: float | None
+    """None if it is not known."""
     folds: tuple[float, ...]
 
 

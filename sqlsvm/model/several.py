@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from sqlsvm.model.model import Model, OfClass, OfGroup, Proven, Skipped
+from sqlsvm.model.probability import Probability
 from sqlsvm.model.weights import Weights
 
 
@@ -25,6 +26,14 @@ def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
     )
     rest = replace(first.trained_on, held_out={})
     return replace(_without_weights(parts), classes=classes, label_rows={}, trained_on=rest)
+
+
+def with_curves(model: Model, curves: Sequence[Probability]) -> Model:
+    """One of the positive class, or one of each class against all others."""
+    if not model.classes:
+        return replace(model, probability=curves[0])
+    each = zip(model.classes, curves, strict=True)
+    return replace(model, classes=tuple(replace(of, probability=curve) for of, curve in each))
 
 
 def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], ungrouped: float) -> Model:

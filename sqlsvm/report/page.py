@@ -7,6 +7,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Any
 
+from sqlsvm.measures import MEASURES
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Residuals
 from sqlsvm.model.model import Model
@@ -15,7 +16,7 @@ from sqlsvm.options import OPTIONS
 from sqlsvm.report.choice import choice_section
 from sqlsvm.report.classes import proofs_of_classes, weights_of_classes
 from sqlsvm.report.effects import effects_section
-from sqlsvm.report.gather import Report
+from sqlsvm.report.gather import Measured, Report
 from sqlsvm.report.join import join_section
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import document, figures, percent, section, table
@@ -79,7 +80,13 @@ def _claim(model: Model) -> list[object]:
 
 
 def _figures(report: Report) -> Iterator[tuple[str, str]]:
-    model, found = report.model, report.evaluation
+    """Rows that the training has not seen come first."""
+    model = report.model
+    measured = dict(_measured(report.evaluation))
+    if report.seen:
+        yield from ((f"{name}, held out", value) for name, value in measured.items())
+    else:
+        yield from _unseen(model)
     features = len(model.terms)
     if model.weighted:
         yield "total weight of the rows", weight(model.join_rows)
@@ -88,6 +95,19 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "as one table", f"about {memory(8 * (features + 1) * model.join_rows)}"
     yield "passes", f"{model.passes} in {model.seconds:.1f} s"
     yield "gap", percent(model.gap)
+    if not report.seen:
+        yield from ((f"{name}, rows trained on", value) for name, value in measured.items())
+
+
+def _unseen(model: Model) -> Iterator[tuple[str, str]]:
+    """Of the folds, or of the parts by which lambda was chosen."""
+    known = {name: found.mean for name, found in model.validation.items() if name != "loss"}
+    if not known and model.chosen:
+        known = {model.chosen.measure: model.chosen.best.mean}
+    yield from ((f"{MEASURES[name].title}, rows not seen", f"{value:.3f}") for name, value in known.items())
+
+
+def _measured(found: Measured | None) -> Iterator[tuple[str, str]]:
     if isinstance(found, Residuals):
         yield "mean absolute error", f"{found.mae:.4g}"
         if found.r2 is not None:

@@ -37,7 +37,8 @@ def _charts(found: Sequence[Trained], x: Axis) -> Iterator[Chart]:
 def _measure(name: str, found: Sequence[Trained], x: Axis) -> Chart:
     """With one standard error, if there were folds."""
     points = tuple((t.value, (t.holdout or {})[name]) for t in found)
-    errors = [t.model.validation[name].standard_error if name in t.model.validation else 0.0 for t in found]
+    known = [t.model.validation.get(name) for t in found]
+    errors = [(each.standard_error if each else None) or 0.0 for each in known]
     above, below = (_moved(points, [way * e for e in errors]) for way in (1.0, -1.0))
     marks: list[Mark] = [Area(above, below, "one standard error")] if any(errors) else []
     title = MEASURES[name].title

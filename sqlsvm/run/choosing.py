@@ -2,6 +2,7 @@
 anyway. Only what is chosen is then trained on the whole join, and proven."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
@@ -16,6 +17,8 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
+from sqlsvm.model.probability import Probability
+from sqlsvm.model.several import with_curves
 from sqlsvm.options import DEFAULTS, FROM_LOSSES, OPTIONS, LossName
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE
@@ -24,11 +27,13 @@ from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.in_memory import without_class_weights
+from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.calibration import sigmoid
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, choose, difference
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.terminal import amount
+from sqlsvm.terminal import amount, share
 
 if TYPE_CHECKING:
     from sqlsvm.run.problems import Problems
@@ -41,6 +46,9 @@ MOST = 20_000
 """Rows. The error of a measure is then small next to what the penalty changes."""
 FEW = 300
 """A note says so if there are fewer different rows of the label's relation."""
+RARE = 0.1
+"""A note shows what --class-weight balanced would do if a class has a smaller share of the rows."""
+THEN = {"auc": ("auc", "accuracy", "balanced_accuracy"), "accuracy": ("accuracy", "balanced_accuracy")}
 L1 = STRENGTHS[3:-2]
 """A weight of a scaled column has no use for a stronger one."""
 
@@ -51,15 +59,23 @@ class Settled(NamedTuple):
     training: "Training"
     chosen: Chosen | None
     notes: tuple[str, ...] = ()
+    curves: tuple[Probability, ...] = ()
+    """The probability of each class, by the scores of rows that were not seen."""
+    rare: tuple[Evaluation, Evaluation] | None = None
+    """Where a class is rare: what is predicted for such rows, and what would be with --class-weight balanced."""
 
     def told(self, model: Model) -> Model:
-        return replace(model, chosen=self.chosen, notes=(*model.notes, *self.notes))
+        notes = [*model.notes, *self.notes, *([_rare(*self.rare, model)] if self.rare else [])]
+        model = replace(model, chosen=self.chosen, notes=tuple(notes))
+        return with_curves(model, self.curves) if self.curves else model
 
 
 def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
     drawn = few(each.drawn(training), MOST, training.effort.seed)
     problem = each.of(training.problem.named_loss)[0]
+    if problem.plan.design.target.classes and "loss" in training.unnamed:
+        training = replace(training, chooses=tuple(name for name in training.chooses if name != "loss"))
     folds, time = Folds(PARTS, training.effort.seed, training.split_by), problem.plan.tree.query.time
     labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
     parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
@@ -67,13 +83,49 @@ def settle(training: "Training", each: "Problems") -> Settled:
     if len(parts) < 2:
         return _not_chosen(training, rows)
     name = training.measure or USUAL[labelled.kind]
-    measuring = Measuring(partial(measured, labelled, name), smaller=MEASURES[name].smaller)
+    measuring = measuring_by(labelled, name)
     steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
     with each.clock.during("choosing"):
-        found = choose(candidates(training, each, drawn), parts, measuring, strengths)
+        known = candidates(training, each, drawn)
+        found = choose(known, parts, measuring, strengths)
+        curves, matrices = curves_of(labelled, known, found, parts), None
+        if training.problem.class_weight == "none" and labelled.rarest < RARE:
+            own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
+            (other,) = choosing.path(choosing.evened(own), parts, measuring, [found.chosen.strength])
+            matrices = labelled.unseen(found.chosen, parts), labelled.unseen(other, parts)
     split = f"{len(parts)} parts {_said_of(folds, time)}"
-    return _settled(training, found, name, split, rows)
+    return _settled(training, found, name, split, rows)._replace(curves=curves, rare=matrices)
+
+
+def curves_of(
+    labelled: "Labelled", known: Sequence[Candidate], found: Choice, parts: Sequence[Part]
+) -> tuple[Probability, ...]:
+    """For each class that is trained against all others."""
+    if labelled.kind == NUMBER:
+        return ()
+    rows, scores = choosing.unseen(found.chosen, parts)
+    weights, curves = labelled.weights[rows], []
+    for sample, own in zip(known[0].samples, scores, strict=True):
+        positive = sample.signs[rows] > 0.0
+        curves.append(sigmoid(own, weights * ~positive, weights * positive))
+    return tuple(Probability("sigmoid", slope, offset) for slope, offset in curves)
+
+
+def _rare(own: Evaluation, balanced: Evaluation, model: Model) -> str:
+    """Both confusion matrices."""
+    is_true = own.positives < own.negatives
+    value, rows = model.trained_on.label_values[is_true], own.positives if is_true else own.negatives
+
+    def predicted(found: Evaluation) -> str:
+        right, wrong = found.true_positive, found.false_positive
+        if not is_true:
+            right, wrong = found.true_negative, found.false_negative
+        others = f"{amount(wrong.value)} of {amount(own.rows - rows)} others"
+        return f"{amount(right.value)} of {amount(rows)}, and for {others}"
+
+    said = f"{share(rows, own.rows)} of the rows have {model.label} {value}: of rows not seen that is predicted for"
+    return f"{said} {predicted(own)}; with --class-weight balanced for {predicted(balanced)}"
 
 
 def strengths_for(training: "Training", problem: Data) -> tuple[float, ...]:
@@ -107,10 +159,9 @@ def _flags(training: "Training") -> str:
 
 
 def _not_chosen(training: "Training", rows: int) -> Settled:
-    few = f"{amount(rows)} rows of the label's table are too few to choose by"
-    return Settled(
-        replace(training, chooses=(), chose=training.chooses), None, (f"{_flags(training)} has its default: {few}",)
-    )
+    has = "have their defaults" if len(training.chooses) > 1 else "has its default"
+    few = f"{_flags(training)} {has}: {amount(rows)} rows of the label's table are too few to choose by"
+    return Settled(replace(training, chooses=(), chose=training.chooses), None, (few,))
 
 
 def _settled(training: "Training", found: Choice, measure: str, split: str, rows: int) -> Settled:
@@ -187,6 +238,17 @@ class Labelled:
         return cls(drawn.codes, weights, target.classes, target.signed and not target.classes)
 
     @property
+    def rarest(self) -> float:
+        """The share of the rarer of two classes."""
+        positive = float(self.weights @ (self.codes > 0.0) / self.weights.sum())
+        return min(positive, 1.0 - positive) if self.signed else 1.0
+
+    def unseen(self, tried: choosing.Tried, parts: Sequence[Part]) -> Evaluation:
+        """Of two classes, on the rows that parts have measured."""
+        rows, scores = choosing.unseen(tried, parts)
+        return of_two_classes(scores[0], self.codes[rows], self.weights[rows], bins=1)
+
+    @property
     def kind(self) -> Label:
         return TWO if self.signed else SEVERAL if self.classes else NUMBER
 
@@ -208,12 +270,22 @@ class Labelled:
         return every > 1 and all(len(np.unique(self.codes[rows])) == every for rows in (part.rest, part.measured))
 
 
-def measured(labelled: Labelled, name: str, candidate: Candidate, scores: Array, rows: Indices) -> float:
+def measuring_by(labelled: Labelled, name: str) -> Measuring:
+    """The AUC is about the order of scores alone, so classes are looked at then: how many rows are right, and whether
+    any are in the rare one."""
+    names = THEN.get(name, (name,)) if labelled.signed else (name,)
+    return Measuring(partial(measured, labelled, names), MEASURES[name].smaller)
+
+
+def measured(
+    labelled: Labelled, names: Sequence[str], candidate: Candidate, scores: Array, rows: Indices
+) -> Sequence[float]:
     """On these rows, by a row of scores for each class."""
     codes, weights = labelled.codes[rows], labelled.weights[rows]
-    if name == "loss":
-        return _mean_loss(candidate, scores, rows, weights)
-    return MEASURES[name].value(labelled.answer(scores, codes, weights)) or 0.0
+    if names == ("loss",):
+        return (_mean_loss(candidate, scores, rows, weights),)
+    found = labelled.answer(scores, codes, weights)
+    return [MEASURES[name].value(found) or 0.0 for name in names]
 
 
 def _mean_loss(candidate: Candidate, scores: Array, rows: Indices, weights: Array) -> float:

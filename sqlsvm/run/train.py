@@ -1,5 +1,6 @@
 """Training from end to end: open a problem, let a solver make passes, return a model with its certificate."""
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -8,7 +9,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model
-from sqlsvm.options import MACHINES
+from sqlsvm.options import DEFAULTS, LAMBDA, MACHINES
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
@@ -22,7 +23,9 @@ from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.resume import Continuation, asked_for, digests, moved, objective
 from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import OnPass
+from sqlsvm.terminal import NOTE
 
+steps = logging.getLogger(__name__)
 NOTHING_ELSE: Facts = {}
 
 
@@ -56,7 +59,7 @@ def train_each(
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts, and have one
     continuation, if any. `on_passes` says who is told of the passes of a training, as it begins. The first pass looks
     at the weights of `start`. `on_fold` measures weights found without a fold. `asked` is for the rules."""
-    facts = facts_of(trainings, asked, on_fold)
+    facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
     trainings = with_share(engine, text, trainings, clock := Clock())
     training = next(iter(trainings.values()))
     query = query_of(engine, text, training, maps_before(text, trainings, continuations))
@@ -90,8 +93,22 @@ def in_groups(making: Making, data: Data, left_out: Moments | None) -> list[Mode
     return [replace(model, phases=phases) for model in models]
 
 
+def choosable(engine: Engine, trainings: Mapping[str, Training]) -> Mapping[str, Training]:
+    """Where lambda cannot be chosen, it has its default if it was not named."""
+
+    def able(training: Training) -> Training:
+        copied = training.offload or not engine.abilities.spread
+        return training if copied or not training.chooses else training.with_default("Spark")
+
+    found = {name: able(training) for name, training in trainings.items()}
+    if why := next(iter(found.values())).unchosen:
+        steps.log(NOTE, "note: lambda is %g, its default: none is chosen with %s", DEFAULTS[LAMBDA], why)
+    return found
+
+
 def settled_on(engine: Engine, text: str, training: Training) -> Training:
     """The training with what is chosen where it is auto, for those who train elsewhere."""
+    (training,) = choosable(engine, {"": training}).values()
     if not training.chooses:
         return training
     query = query_of(engine, text, training)

@@ -40,6 +40,10 @@ class Training:
     """The options that are auto: until they are chosen, they have their defaults."""
     chose: tuple[str, ...] = ()
     """Those that were."""
+    unnamed: tuple[str, ...] = ()
+    """Those that nobody named: where they cannot be chosen they have their defaults, and nothing is refused."""
+    unchosen: str = ""
+    """Why lambda has its default."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -73,7 +77,8 @@ class Training:
     def kept(self) -> dict[str, Any]:
         """What a model says of its options."""
         found = asdict(self)
-        del found["chooses"], found["chose"]
+        for name in ("chooses", "chose", "unnamed", "unchosen"):
+            del found[name]
         return found
 
     @property
@@ -94,6 +99,11 @@ class Training:
         """With these where it is auto."""
         found = replace(self.of_strength(strength), chooses=(), chose=self.chooses)
         return replace(found, problem=replace(self.problem, loss=loss)) if "loss" in self.chooses else found
+
+    def with_default(self, why: str) -> "Training":
+        """What nobody named is not chosen."""
+        chooses = tuple(name for name in self.chooses if name not in self.unnamed)
+        return replace(self, chooses=chooses, unchosen=why)
 
     @property
     def ungrouped(self) -> "Training":

@@ -216,9 +216,10 @@ def chosen(model: Model) -> Iterator[str]:
 def validated(model: Model) -> Iterator[str]:
     """Each measure on rows that the training has not seen: its mean over the folds, or that of the rows held out."""
     for name, found in model.validation.items():
-        error, folds = f"standard error {found.standard_error:.2g}", len(found.folds)
+        error = "" if found.standard_error is None else f", standard error {found.standard_error:.2g}"
+        folds = len(found.folds)
         where = f"in {folds} folds" if folds > 1 else "on the rows held out"
-        yield f"{name.replace('_', ' ')} {found.mean:.6g}, {error}, {where}"
+        yield f"{name.replace('_', ' ')} {found.mean:.6g}{error}, {where}"
 
 
 def held_out(model: Model) -> str | None:

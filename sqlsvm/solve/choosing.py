@@ -5,8 +5,8 @@ it, from the strongest penalty to the weakest, each from the weights of the one 
 Parts differ more than models do: so models are compared in each part, and the error is that of the differences.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from sqlsvm.solve.threads import fitting_threads
 
 STRENGTHS = tuple(float(f"{10.0 ** (1.0 - half / 2.0):.1g}") for half in range(13))
 """From 10 to 1e-5, two a decade."""
-AROUND = 2
-"""So many strengths on each side of the one that was found are tried with another loss."""
+EVERY = 2
+"""Of the strengths every second one is tried with another loss."""
 WIDTH, ACCURACY = 0.1, 1e-3
 """How far the loss is smoothed, in units of the residuals, and how near the optimum is near enough, as a share of it:
 the error of a measure is far larger."""
@@ -49,9 +49,11 @@ class Candidate:
 class Measuring:
     """What says how good scores are: one row of scores for each sample, for these rows of it."""
 
-    of: Callable[[Candidate, Array, Indices], float]
+    of: Callable[[Candidate, Array, Indices], Sequence[float]]
+    """The measure; and more of them, of which each decides among those that are as good as the best by the one before.
+    A model that predicts one class for all rows can have the best order of scores."""
     smaller: bool = False
-    """Is less better?"""
+    """Is less of the first better? Of the others more is."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,18 @@ class Tried:
     loss: str
     strength: float
     values: tuple[float, ...]
+    others: tuple[tuple[float, ...], ...] = ()
+    """The same for each measure that decides then."""
+    scores: tuple[Array, ...] = field(default=(), compare=False, repr=False)
+    """Of the rows that each part measures: a row for each sample."""
 
     @property
     def mean(self) -> float:
         return float(np.mean(self.values))
+
+    @property
+    def then(self) -> "Tried":
+        return replace(self, values=self.others[0], others=self.others[1:])
 
 
 @dataclass(frozen=True)
@@ -80,8 +90,7 @@ def choose(
     measuring: Measuring,
     strengths: Sequence[float] = STRENGTHS,
 ) -> Choice:
-    """The simplest model that is as good as the best, with the first loss, unless another has a better one. The others
-    are tried around the strength that the first has found."""
+    """The simplest model that is as good as the best, with the first loss, unless another has a better one."""
     with fitting_threads(candidates[0].samples[0].rows.width):
         return _chosen(candidates, parts, measuring, strengths)
 
@@ -91,14 +100,13 @@ def _chosen(
 ) -> Choice:
     first, *others = candidates
     tried = path(first, parts, measuring, strengths)
-    chosen = simplest(tried, smaller=measuring.smaller)
-    middle, best = strengths.index(chosen.strength), chosen
+    smaller = measuring.smaller
+    chosen = simplest(tried, smaller=smaller)
+    best = chosen
     for other in others:
-        near = strengths[max(0, middle - AROUND) : middle + AROUND + 1]
-        found = path(other, parts, measuring, near)
-        own = simplest(found, smaller=measuring.smaller)
-        gain, error = difference(own, chosen, smaller=measuring.smaller)
-        if gain > error and difference(own, best, smaller=measuring.smaller)[0] > 0.0:
+        found = path(other, parts, measuring, strengths[::EVERY])
+        own = simplest(found, smaller=smaller)
+        if is_better(own, chosen, smaller=smaller) and (best is chosen or own.mean > best.mean):
             best = own
         tried += found
     return Choice(best, tuple(tried))
@@ -106,17 +114,25 @@ def _chosen(
 
 def path(candidate: Candidate, parts: Sequence[Part], measuring: Measuring, strengths: Sequence[float]) -> list[Tried]:
     """Each strength, from the strongest on."""
-    found = np.array([_of_part(candidate, part, measuring, strengths) for part in parts])
-    return [Tried(candidate.name, s, tuple(row.tolist())) for s, row in zip(strengths, found.T, strict=True)]
+    scores = [_of_part(candidate, part, strengths) for part in parts]
+
+    def measured(n: int) -> Iterator[tuple[float, ...]]:
+        each = (measuring.of(candidate, own[n], part.measured) for part, own in zip(parts, scores, strict=True))
+        return zip(*each, strict=True)
+
+    found = [tuple(measured(n)) for n in range(len(strengths))]
+    each = zip(strengths, found, zip(*scores, strict=True), strict=True)
+    return [Tried(candidate.name, strength, known[0], known[1:], own) for strength, known, own in each]
 
 
-def _of_part(candidate: Candidate, part: Part, measuring: Measuring, strengths: Sequence[float]) -> list[float]:
+def _of_part(candidate: Candidate, part: Part, strengths: Sequence[float]) -> list[Array]:
+    """The scores of the rows that are measured, for each strength: a row for each sample."""
     every = [candidate.penalties(strength) for strength in strengths]
     scores = [
         _scores(sample, candidate.loss, part, [penalties[n] for penalties in every])
         for n, sample in enumerate(candidate.samples)
     ]
-    return [measuring.of(candidate, np.array(each), part.measured) for each in zip(*scores, strict=True)]
+    return [np.array(each) for each in zip(*scores, strict=True)]
 
 
 def _scores(sample: Sample, loss: Loss, part: Part, penalties: Sequence[Penalty]) -> list[Array]:
@@ -131,19 +147,43 @@ def _scores(sample: Sample, loss: Loss, part: Part, penalties: Sequence[Penalty]
     return found
 
 
+def evened(candidate: Candidate) -> Candidate:
+    """With the same weight for both classes."""
+
+    def weighted(sample: Sample) -> Sample:
+        own = [sample.weights[sample.signs == way].sum() for way in (-1.0, 1.0)]
+        return replace(sample, weights=sample.weights / np.where(sample.signs > 0.0, own[1], own[0]), optima={})
+
+    return replace(candidate, samples=[weighted(sample) for sample in candidate.samples])
+
+
+def unseen(tried: Tried, parts: Sequence[Part]) -> tuple[Indices, Array]:
+    """The rows that parts have measured, and their scores."""
+    return np.concatenate([part.measured for part in parts]), np.concatenate(tried.scores, axis=1)
+
+
 def taken(sample: Sample, places: Indices) -> Sample:
     """Some rows of a sample."""
     return Sample(sample.rows.take(places), sample.signs[places], sample.origins[places], sample.weights[places])
 
 
 def simplest(tried: Sequence[Tried], *, smaller: bool = False) -> Tried:
-    """The first that is not worse than the best by more than one standard error of their differences."""
+    """The first that is not worse than the best by more than one standard error of their differences; then that of
+    those for which this holds by what decides then, too."""
     best = (min if smaller else max)(tried, key=lambda each: each.mean)
-    for each in tried:
-        loss, error = difference(best, each, smaller=smaller)
-        if loss <= error:
-            return each
-    return best
+    good = [each for each in tried if not is_better(replace(best, others=()), each, smaller=smaller)]
+    if not best.others:
+        return good[0]
+    found = simplest([each.then for each in good])
+    return next(each for each in good if each.strength == found.strength)
+
+
+def is_better(one: Tried, other: Tried, *, smaller: bool = False) -> bool:
+    """By more than one standard error; if neither is, by what decides then."""
+    gain, error = difference(one, other, smaller=smaller)
+    if abs(gain) > error or not one.others:
+        return gain > error
+    return is_better(one.then, other.then)
 
 
 def difference(one: Tried, other: Tried, *, smaller: bool = False) -> tuple[float, float]:

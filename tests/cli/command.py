@@ -9,6 +9,9 @@ from pathlib import Path
 from tests.cli import forked
 
 ROOT = Path(__file__).parents[2]
+LAMBDA = {"SQLSVM_LAMBDA": "1e-4"}
+"""Most tests are about one training, and not about the choice of it. `CHOSEN` is what a user has."""
+CHOSEN = {"SQLSVM_LAMBDA": ""}
 COMMAND = [sys.executable, "-W", "error", "-m", "sqlsvm"]
 
 
@@ -22,8 +25,9 @@ def sqlsvm(
     *arguments: object, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
     """One whose own Python is asked for something starts it; the others are forked."""
+    env = {**LAMBDA, **(env or {})}
     words = [str(argument) for argument in arguments]
-    if env and any(name.startswith("PYTHON") for name in env):
+    if any(name.startswith("PYTHON") for name in env):
         command = [*COMMAND, *words]
         return subprocess.run(command, input=stdin, env=environment(env), cwd=cwd, capture_output=True, text=True)
     return forked.run(words, stdin, environment(env), cwd)

@@ -20,7 +20,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.store import open_store
-from tests.cli.command import COMMAND, ROOT, answer, environment, sqlsvm
+from tests.cli.command import CHOSEN, COMMAND, ROOT, answer, environment, sqlsvm
 from tests.typed import asked, typed
 
 TABLES = """
@@ -439,3 +439,13 @@ def test_looking_whether_a_model_can_be_kept_leaves_nothing(engine: Engine) -> N
     store.check("model")
     assert set(engine.table_names()) == before
     assert store.models() == ()
+
+
+def test_a_user_need_not_name_lambda(tmp_path: Path) -> None:
+    dsn = filled(f"duckdb:{tmp_path / 'a.duckdb'}")
+    asked = "train", "--dsn", dsn, "--query", QUERY, "--label", "y", "--name"
+    done = sqlsvm(*asked, "chosen", env=CHOSEN)
+    assert (done.returncode, done.stdout.count("\nchosen  ")) == (0, 1), done.stderr
+    grouped = sqlsvm(*asked, "grouped", "--l1", "0.01", env=CHOSEN)
+    assert "note: lambda is 0.0001, its default: none is chosen with --l1" in grouped.stderr
+    assert grouped.returncode == 0

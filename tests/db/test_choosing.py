@@ -1,18 +1,23 @@
 """auto for lambda, l1 and the loss: what is chosen, on which rows, and what the model says of it."""
 
+import re
 from datetime import datetime
 from io import StringIO
 
 import numpy as np
 import pytest
 
+from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
+from sqlsvm.options import UNNAMED
 from sqlsvm.query.ir import ENTITY, ROW, TIME
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
+from sqlsvm.rules import named
 from sqlsvm.run.choosing import few, parts_of
 from sqlsvm.run.opening import opened, query_of
 from sqlsvm.run.problems import Problems
@@ -21,6 +26,7 @@ from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.show.training import draw_training
 from sqlsvm.solve.choosing import STRENGTHS
+from sqlsvm.terminal import NOTE
 from tests.ground.joins import Join
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as in_psql
@@ -223,7 +229,7 @@ def test_what_does_not_go_together() -> None:
 
 def test_a_program_of_psql_carries_what_was_chosen(installed: Engine, installed_dsn: str) -> None:
     with shop(300).created(installed):
-        compiled(installed, "late", QUERY, Training.of(label="late", lam="auto", loss="auto", sample=3000))
+        compiled(installed, "late", QUERY, by_default(sample=3000))
         chosen = in_psql(installed, installed_dsn, "late")
         given = in_psql(installed, installed_dsn, "late", **{"lambda": 0.02})
     assert chosen.lam in STRENGTHS
@@ -231,3 +237,92 @@ def test_a_program_of_psql_carries_what_was_chosen(installed: Engine, installed_
     assert chosen.converged
     assert given.lam == 0.02
     assert given.loss == chosen.loss
+
+
+def by_default(**options: object) -> Training:
+    """As a user trains who names no lambda and no loss."""
+    return Training.of(**named({"label": "late", **dict.fromkeys(UNNAMED), **options}))
+
+
+def test_nobody_has_to_name_lambda(duckdb: Engine) -> None:
+    with shop().created(duckdb):
+        found = train(duckdb, "m", QUERY, by_default())
+        given = train(duckdb, "m", QUERY, by_default(lam=1e-4))
+        fixed = train(duckdb, "m", QUERY, Training.of(label="late"))
+        of_python = RelationalSVC(verbose=False).fit(duckdb, QUERY, "late").model_
+    assert found.chosen
+    assert {each.loss for each in found.chosen.tried} == {"hinge", "squared_hinge", "logistic"}
+    assert (of_python.lam, of_python.loss) == (found.lam, found.loss)
+    assert given.chosen is None
+    assert (given.lam, given.loss) == (1e-4, "hinge")
+    assert given.objective == pytest.approx(fixed.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"by": "customer_id"}, "--by"),
+        ({"l1": 0.01}, "--l1"),
+        ({"l1": "auto"}, "--l1"),
+        ({"constrain": ("nonnegative",)}, "--constrain"),
+        ({"solver": "kernel", "sample": 100}, "--solver kernel"),
+        ({"solver": "descent", "scale": "maxabs", "max_passes": 2}, "--solver descent"),
+        ({"map": ("net:v:2",), "sample": 300}, "--map net"),
+    ],
+)
+def test_what_trained_without_a_choice_still_does(
+    duckdb: Engine, options: dict[str, object], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with shop(200).created(duckdb), caplog.at_level(NOTE, "sqlsvm"):
+        found = train(duckdb, "m", QUERY, by_default(**options))
+    assert found.lam == 1e-4
+    assert found.loss == "hinge"
+    assert (found.chosen is None) == (options.get("l1") != "auto")
+    assert f"lambda is 0.0001, its default: none is chosen with {why}" in caplog.text
+
+
+def test_where_there_is_little_to_choose_by_lambda_has_its_default(duckdb: Engine) -> None:
+    """Few rows, and a class that is in no more than one part."""
+    with shop(40).created(duckdb):
+        few = train(duckdb, "m", f"{QUERY} WHERE o.id < 4", by_default())
+        rare = train(duckdb, "m", QUERY.replace("o.late", "o.id = 3 AS late"), by_default())
+    for found in (few, rare):
+        assert (found.chosen, found.lam, found.loss) == (None, 1e-4, "hinge")
+        assert any("--lambda and --loss have their defaults" in note for note in found.notes)
+
+
+def test_of_more_classes_and_of_numbers_lambda_alone_is_chosen(duckdb: Engine) -> None:
+    cases = "CASE WHEN o.amount > 0.5 THEN 'a' WHEN o.amount > -0.5 THEN 'b' ELSE 'c' END AS late"
+    three = QUERY.replace("o.late", cases)
+    number = QUERY.replace("o.late, o.amount", "o.amount AS late, o.late AS amount")
+    with shop(300).created(duckdb):
+        for text, options in ((three, {}), (number, {"loss": "huber"})):
+            found = train(duckdb, "m", text, by_default(**options))
+            assert found.chosen
+            assert found.chosen.options == ("lam",)
+            assert found.loss == options.get("loss", "hinge")
+
+
+def test_probabilities_come_from_the_rows_of_the_choice(duckdb: Engine) -> None:
+    """They are those of new rows; another training is not made."""
+    with shop(1200).created(duckdb):
+        model = train(duckdb, "m", f"{QUERY} WHERE o.id < 900", by_default())
+        assert model.probability
+        rows = duckdb.fetch(predict(duckdb, model, f"{QUERY} WHERE o.id >= 900", probability=True))
+    likely, late = rows["probability"].astype(float), rows["late"].astype(bool)
+    assert likely.mean() == pytest.approx(late.mean(), abs=0.08)
+    assert ((likely - late) ** 2).mean() < 0.95 * ((late.mean() - late) ** 2).mean()
+
+
+def test_where_a_class_is_rare_both_matrices_are_told(duckdb: Engine) -> None:
+    text = QUERY.replace("o.late,", "o.late AND o.n1 > 1.0 AS late,")
+    with shop().created(duckdb):
+        found = train(duckdb, "m", text, by_default())
+        equal = train(duckdb, "m", text, by_default(class_weight="balanced"))
+    (note,) = (note for note in found.notes if "have late" in note)
+    rare, others, balanced, balanced_others = (
+        [int(n) for n in pair] for pair in re.findall(r"(\d+) of (\d+)", note.replace(",", ""))
+    )
+    assert rare[1] + others[1] == balanced[1] + balanced_others[1]
+    assert balanced[0] > rare[0]
+    assert not any("have late" in note for note in equal.notes)

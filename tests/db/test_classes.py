@@ -18,7 +18,6 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
-from sqlsvm.ask.probabilities import with_curves
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation
 from sqlsvm.compile.together import can_share
@@ -28,6 +27,7 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.probability import Probability
+from sqlsvm.model.several import with_curves
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.preflight import ProblemOptions
@@ -166,7 +166,7 @@ def test_predictions_and_the_matrix_are_those_of_the_rows(engine: Engine, shape:
     assert isinstance(found, Confusion)
     assert again["prediction"].tolist() == again["p"].tolist()
     values = [each.value for each in model.classes]
-    svc = RelationalSVC()
+    svc = RelationalSVC(1e-4)
     svc._take(model)
     frame = {name: column for name, column in predicted.items() if name not in ("score", "prediction", "y")}
     scores = svc.decision_function(frame)

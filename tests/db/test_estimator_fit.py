@@ -76,7 +76,7 @@ def test_evaluation(engine: Engine) -> None:
 def test_a_path_gives_a_fitted_copy_for_each_value(engine: Engine) -> None:
     join = chain(np.random.default_rng(1), rows=150, fan_out=3)
     join.create(engine)
-    svc = RelationalSVC(nulls="mean", sample=200)
+    svc = RelationalSVC(1e-4, nulls="mean", sample=200)
     found = svc.fit_path(engine, join.query, "y", lam=(0.1, 1e-2, 1e-3))
     alone = [RelationalSVC(lam, nulls="mean", sample=200).fit(engine, join.query, "y") for lam in (0.1, 1e-2, 1e-3)]
     assert [each.lam for each in found] == [0.1, 1e-2, 1e-3]
@@ -93,7 +93,7 @@ def test_a_path_gives_a_fitted_copy_for_each_value(engine: Engine) -> None:
 @pytest.mark.parametrize("values", [{}, {"lam": [1.0], "l1": [1.0]}, {"tol": [0.1]}, {"lam": []}, {"lam": [1, 1.0]}])
 def test_a_path_has_one_option_with_several_values(values: dict[str, list[float]]) -> None:
     with pytest.raises(ParameterError):
-        RelationalSVC().fit_path("duckdb:", "SELECT y, x FROM f", "y", **values)
+        RelationalSVC(1e-4).fit_path("duckdb:", "SELECT y, x FROM f", "y", **values)
 
 
 def test_a_warm_start_goes_on_from_the_passes(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,7 @@ def test_what_is_registered_is_seen(expected: float) -> None:
         assert fitted(connection).objective_ == pytest.approx(expected, rel=1e-3)
         assert held(connection) == before
         with pytest.raises(QueryError, match="pandas_scan is volatile"):
-            RelationalSVC().fit(connection, "SELECT t.y, t.x FROM (SELECT * FROM pandas_scan(1)) AS t", "y")
+            RelationalSVC(1e-4).fit(connection, "SELECT t.y, t.x FROM (SELECT * FROM pandas_scan(1)) AS t", "y")
 
 
 def test_an_open_transaction_stays_open(connection: duckdb.DuckDBPyConnection) -> None:
@@ -408,7 +408,7 @@ def test_an_open_transaction_of_psycopg_stays_open(server_shop: str) -> None:
         svc = fitted(connection, in_memory=0)
         assert rows(svc) == (TABLES["orders"]["days"] >= 0).sum()
         with pytest.raises(SqlsvmError, match=r"nobody.*does not exist"):
-            RelationalSVC().fit(connection, QUERY.replace("customers", "nobody"), "late")
+            RelationalSVC(1e-4).fit(connection, QUERY.replace("customers", "nobody"), "late")
         assert state(connection) == before
         connection.rollback()
         assert connection.execute("SELECT count(*) FROM orders").fetchone() == (300,)
@@ -514,6 +514,6 @@ def test_an_expression_of_ibis_is_database_and_query(shop: Path, expected: float
         assert svc.score(fewer) == svc.score(None, f"{QUERY} WHERE o.days > 0")
         assert fitted(backend).objective_ == pytest.approx(expected, rel=1e-3)
     with pytest.raises(OptionError, match="there is no query"):
-        RelationalSVC().fit(f"duckdb:{shop}", label="late")
+        RelationalSVC(1e-4).fit(f"duckdb:{shop}", label="late")
     with pytest.raises(OptionError, match="which column of the query is the label"):
-        RelationalSVC().fit(f"duckdb:{shop}", QUERY)
+        RelationalSVC(1e-4).fit(f"duckdb:{shop}", QUERY)

@@ -69,7 +69,7 @@ def test_a_file_and_a_database_keep_it(svc: RelationalSVC, tmp_path: Path) -> No
     with pytest.raises(OptionError, match="no model is stored here"):
         sqlsvm.load("duckdb:")
     with pytest.raises(NotFittedError):
-        RelationalSVC().save(file)
+        RelationalSVC(1e-4).save(file)
 
 
 def test_an_open_transaction_keeps_it(svc: RelationalSVC, postgres_dsn: str) -> None:
@@ -163,7 +163,7 @@ def test_what_is_known_of_it(svc: RelationalSVC) -> None:
     assert sorted(weights["weight"]) == sorted(svc.coef_[0])
     assert (svc.certificate_.gap, svc.certificate_.objective) == (svc.gap_, svc.objective_)
     assert "gap           " in str(svc)
-    assert str(RelationalSVC()) == "RelationalSVC()"
+    assert str(RelationalSVC(1e-4)) == "RelationalSVC(1e-4)"
 
 
 def test_measures_are_a_frame(svc: RelationalSVC) -> None:
@@ -188,7 +188,7 @@ def test_folds_are_a_frame() -> None:
     found = svc.validation_.set_index("measure")
     assert found.loc["accuracy", "mean"] == pytest.approx(found.loc["accuracy", ["fold_1", "fold_2", "fold_3"]].mean())
     with pytest.raises(OptionError, match="not measured in folds"):
-        RelationalSVC(sample=200).fit(TABLES, QUERY, "late").validation_  # noqa: B018
+        RelationalSVC(1e-4, sample=200).fit(TABLES, QUERY, "late").validation_  # noqa: B018
 
 
 @pytest.mark.parametrize("in_a_notebook", [False, True])
@@ -265,7 +265,7 @@ def test_charts(svc: RelationalSVC) -> None:
     assert svc.plot_roc().get_title(loc="left") == "ROC curve"
     assert svc.plot_reliability().get_title(loc="left") == "Reliability"
     assert svc.plot_weights(2).get_yticklabels()[0].get_text() == svc.weights_["feature"][0]
-    path = RelationalSVC(sample=200).fit_path(TABLES, QUERY, "late", lam=[1e-1, 1e-2])
+    path = RelationalSVC(1e-4, sample=200).fit_path(TABLES, QUERY, "late", lam=[1e-1, 1e-2])
     assert sqlsvm.plot_path(path).get_xscale() == "log"
     for undrawn in (lambda: svc.plot_effects(), lambda: sqlsvm.plot_path([svc])):
         with pytest.raises(OptionError, match="HINT: "):

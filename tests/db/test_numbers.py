@@ -414,9 +414,9 @@ def test_the_estimator_predicts_numbers(duckdb: Engine) -> None:
     assert found.evaluate().mae < 0.1
     assert not hasattr(found, "classes_")
     with pytest.raises(ParameterError, match="the loss hinge is not for RelationalSVR"):
-        RelationalSVR(loss="hinge").fit(duckdb, "SELECT y, x FROM f", "y")
+        RelationalSVR(1e-4, loss="hinge").fit(duckdb, "SELECT y, x FROM f", "y")
     with pytest.raises(ParameterError, match="the loss huber is not for RelationalSVC"):
-        RelationalSVC(loss="huber").fit(duckdb, "SELECT y, x FROM f", "y")
+        RelationalSVC(1e-4, loss="huber").fit(duckdb, "SELECT y, x FROM f", "y")
 
 
 def test_estimators_that_are_named_after_their_loss(duckdb: Engine) -> None:

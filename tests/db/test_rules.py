@@ -32,7 +32,7 @@ def rows(duckdb: Engine) -> Engine:
 def test_no_path_of_steps(rows: Engine, solver: Any) -> None:
     """The second model had the weights of the first."""
     with pytest.raises(OptionError, match=f"solver='{solver}' takes one value of lam"):
-        RelationalSVC(solver=solver).fit_path(rows, QUERY, "y", lam=[1e-1, 1e-3])
+        RelationalSVC(1e-4, solver=solver).fit_path(rows, QUERY, "y", lam=[1e-1, 1e-3])
 
 
 def test_three_classes_have_no_auc(rows: Engine) -> None:
@@ -89,4 +89,4 @@ def test_an_option_that_nothing_reads(rows: Engine, options: dict[str, Any], sai
 def test_a_path_of_what_nothing_reads(rows: Engine) -> None:
     """It was the same model twice."""
     with pytest.raises(OptionError, match="quantile is for loss='quantile'"):
-        RelationalSVR().fit_path(rows, "SELECT n, x FROM r", "n", quantile=[0.1, 0.9])
+        RelationalSVR(1e-4).fit_path(rows, "SELECT n, x FROM r", "n", quantile=[0.1, 0.9])

@@ -417,7 +417,7 @@ def assert_alike(engine: Engine, dsn: str, model: Model) -> None:
     assert by_i(engine, Text(f"SELECT i, {expression} AS score FROM f ORDER BY i")) == scores
     function = "SELECT i, sqlsvm.decision_function('t', to_jsonb(f)) AS score FROM f ORDER BY i"
     assert by_i(engine, Text(function)) == scores
-    svc = RelationalSVC()
+    svc = RelationalSVC(1e-4)
     svc._take(model)
     rows = asked(engine, "SELECT y, c, x FROM f ORDER BY i")
     np.testing.assert_allclose(svc.decision_function(rows), scores, rtol=1e-12, atol=1e-12)

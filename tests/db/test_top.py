@@ -296,4 +296,4 @@ def test_the_estimator_takes_a_mapping(engine: Engine) -> None:
     svc = RelationalSVC(nulls="mean", top={"city": 2}, lam=1e-2).fit(engine, QUERY, "y")
     assert [n for n in svc.feature_names_in_ if n.startswith("city")][-1] == "city=(other)"
     with pytest.raises(ParameterError, match="top must be a list of columns"):
-        RelationalSVC(top={"city": 0}).fit(engine, QUERY, "y")
+        RelationalSVC(1e-4, top={"city": 0}).fit(engine, QUERY, "y")

@@ -54,7 +54,7 @@ def test_a_training_holds_every_option_of_train() -> None:
 
 def test_the_estimator_has_the_options_of_train() -> None:
     wanted = {name: option for name, option in OPTIONS.items() if "train" in option.verbs and name != "label"}
-    given = {name: "auto" if option.auto else option.default for name, option in wanted.items()}
+    given = {n: None if o.unnamed else "auto" if o.auto else o.default for n, o in wanted.items()}
     parameters = inspect.signature(RelationalSVC).parameters
     own = {"warm_start": False, "verbose": "auto"}  # --from, which takes a name; how a training is shown
     assert {name: parameter.default for name, parameter in parameters.items()} == given | own

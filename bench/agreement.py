@@ -1,0 +1,84 @@
+"""Does the choice of lambda on a sample agree with a choice by passes over the whole join?
+
+    python -m bench.agreement
+
+Ten tasks, with the hinge. By passes: one training for each lambda of the grid, and each without each of five folds,
+measured on the whole fold. The rule is the same for both: the strongest penalty that is not worse than the best by more
+than one standard error of the differences. If the two differ, the folds say by how much the lambda of the sample is
+worse, and what the error of that is.
+"""
+
+from collections.abc import Iterator
+from time import perf_counter
+
+from bench.tasks import load, task
+from sqlsvm import RelationalSVC
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.solve.choosing import STRENGTHS, Tried, difference, simplest
+
+GRID = STRENGTHS[::2]
+"""One a decade, and that of the sample."""
+ORDER = "auc", "accuracy", "balanced_accuracy"
+TASKS: tuple[tuple[str, dict[str, int]], ...] = (
+    ("star", {"facts": 40_000, "rows": 1000}),
+    ("star", {"facts": 4000, "rows": 1000, "dims": 3, "width": 12}),
+    ("snowflake", {"facts": 40_000}),
+    ("chain", {"rows": 3000, "keys": 100, "tables": 2, "signal": 1}),
+    ("chain", {"rows": 1500, "keys": 100, "tables": 3, "signal": 1}),
+    ("hub", {"rows": 1000, "keys": 50, "tables": 2, "signal": 1}),
+    ("hub", {"rows": 800, "keys": 100, "tables": 3, "signal": 1}),
+    ("wide", {"rows": 5000, "width": 60}),
+    ("categories", {"rows": 20_000, "values": 2000}),
+    ("posts", {"posts": 9000, "users": 800, "badges": 8000, "days": 300}),
+)
+
+
+def by_sample(engine: Engine, text: str) -> tuple[Tried, float]:
+    began = perf_counter()
+    model = RelationalSVC("auto", loss="hinge", in_memory=0, verbose=False).fit(engine, text, "y").model_
+    assert model.chosen
+    best = model.chosen.best
+    return Tried(best.loss, best.strength, best.parts), perf_counter() - began
+
+
+def by_passes(engine: Engine, text: str, also: float) -> tuple[list[Tried], float]:
+    began = perf_counter()
+    grid = sorted({*GRID, also}, reverse=True)
+    svc = RelationalSVC(folds=5, in_memory=0, max_passes=40, verbose=False)
+    found = [each.model_ for each in svc.fit_path(engine, text, "y", lam=grid)]
+    tried = [Tried("hinge", m.lam, *_folds([m.validation[name].folds for name in ORDER])) for m in found]
+    return tried, perf_counter() - began
+
+
+def _folds(each: list[tuple[float, ...]]) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
+    return each[0], tuple(each[1:])
+
+
+def compared() -> Iterator[bool]:
+    for family, sizes in TASKS:
+        made = task(family, **sizes)
+        with connect("duckdb:") as engine:
+            load(engine, made.tables())
+            sample, quick = by_sample(engine, made.text)
+            tried, slow = by_passes(engine, made.text, sample.strength)
+        found = simplest(tried)
+        own = next(each for each in tried if each.strength == sample.strength)
+        loss, error = difference(found, own)
+        agrees = loss <= error
+        said = "the same" if own is found else f"AUC less by {loss:.4f}, error {error:.4f}"
+        print(
+            f"{family:11} sample {sample.strength:<7g} passes {found.strength:<7g} {said:34} "
+            f"{'agrees' if agrees else 'DIFFERS'}   {quick:.1f} s and {slow:.1f} s",
+            flush=True,
+        )
+        yield agrees
+
+
+def main() -> None:
+    found = list(compared())
+    print(f"{sum(found)} of {len(found)} agree")
+
+
+if __name__ == "__main__":
+    main()
