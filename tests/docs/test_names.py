@@ -17,7 +17,17 @@ from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 DOCUMENTS = documents()
 DOCS = [path for path in DOCUMENTS if path.is_relative_to(ROOT / "docs")]
 FOR_USERS = (
-    *("certificate", "command-line", "databases", "describing", "nonlinear", "on-a-cluster", "options", "python"),
+    *(
+        "certificate",
+        "command-line",
+        "databases",
+        "describing",
+        "managed-clouds",
+        "nonlinear",
+        "on-a-cluster",
+        "options",
+        "python",
+    ),
     *("queries", "questions", "reliability", "sql-functions"),
 )
 DEVELOPERS = [path for path in DOCS if path.parent.name == "docs" and path.stem not in FOR_USERS]
