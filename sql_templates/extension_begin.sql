@@ -2,7 +2,7 @@
 -- PostgreSQL has put the schema on the path, and takes one that is there. No name below is looked up in it.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- Whoever owns the schema, may make objects in it or has made some could run code through what is installed.
+-- A role that owns the schema, may make objects in it or has made some could run code through what is installed.
 DO $$
 DECLARE
     said text;

@@ -94,8 +94,8 @@ class Tally:
 
     @property
     def ties(self) -> bool:
-        """Do states carry o? To say their label, or because y = -1 must count a total of 0 as well. On the grid a tie
-        is as good as no tie, and one label is strict."""
+        """Do states carry o? To say their label, or because y = -1 must count a total of 0 as well. Ties do
+        not matter on the grid, nor with one label."""
         return self.plan.design.target.signed and (self.labelled or (self.signed and self.plan.method == "exact"))
 
     # -- one bag: no messages

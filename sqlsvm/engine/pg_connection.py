@@ -55,7 +55,7 @@ def shared(theirs: psycopg.Connection[Any]) -> Iterator[psycopg.Connection[Any]]
             yield ours
         finally:
             pgconn.notice_handler, pgconn.notify_handler = handlers
-            del ours.pgconn  # else its end would be that of a connection that nobody closed
+            del ours.pgconn  # else its end would look like a connection that was not closed
 
 
 def _options(dsn: str) -> dict[str, Any]:

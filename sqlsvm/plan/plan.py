@@ -84,8 +84,8 @@ class Plan:
     shared: frozenset[int] = frozenset()
     """On the grid, the bags whose rows are shared by the two buckets that their scores lie between (run/sharing.py)."""
     close: bool = False
-    """Do so many entries meet on the grid that places lie as close together as they can, and several threads read the
-    lists (compile/messages.py)?"""
+    """Are there so many pairs of entries on the grid that compact places pay, and several threads that read the lists
+    (compile/messages.py)?"""
     split: str | None = None
     """A column of the label's relation. Sums are kept apart by its values, with one bag; moments always."""
 

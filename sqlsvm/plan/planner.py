@@ -28,7 +28,7 @@ BUCKETS_PER_BAG = 64
 """The expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit."""
 
 KEPT_IN_PLACE = 2 / 3
-"""A relation is copied if its filters keep a smaller share, because every pass would read the other rows in vain."""
+"""A relation is copied if its filters keep a smaller share, because every pass would read the others for nothing."""
 
 CACHED = 10_000
 """With so many rows, what is read of a relation at random is in no cache."""
@@ -129,7 +129,7 @@ def fitted(plan: Plan, catalog: Catalog) -> Plan:
 
 
 def _is_close(plan: Plan, catalog: Catalog) -> bool:
-    """Do so many entries meet on the grid that it pays to look them up in arrays, and to let several threads meet them?
+    """Are there so many pairs of entries on the grid that arrays and several threads pay?
     Both make statements longer."""
     abilities = catalog.engine.abilities
     if plan.centre is None or plan.method != "grid" or not abilities.columnar or abilities.slow_to_start:

@@ -53,7 +53,7 @@ def weights_of_classes(report: Report) -> Element:
         rows.append((report.relation_of(w.feature), name, *map(_signed, scaled[:, place].tolist())))
     titles = ("relation", "feature", *(str(of.value) for of in model.classes))
     left = len(first) - len(order)
-    more = el("p", f"And {amount(left)} more, which weigh less.", class_="aside") if left else None
+    more = el("p", f"And {amount(left)} more, with smaller weights.", class_="aside") if left else None
     return section("weights", "The weights", el("p", said), table(titles, rows, words=2), more)
 
 

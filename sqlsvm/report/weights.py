@@ -30,7 +30,7 @@ def weights_section(report: Report) -> Element:
     )
     zero = int(np.sum(model.weights.scaled == 0.0))
     left_out = f" {amount(zero)} of the {amount(len(model.weights))} weights are exactly 0." if zero else ""
-    more = el("p", f"And {amount(left)} more, which weigh less.", class_="aside") if left else None
+    more = el("p", f"And {amount(left)} more, with smaller weights.", class_="aside") if left else None
     table = el("table", el("thead", head), el("tbody", body), class_="weights")
     return section("weights", "The weights", el("p", said, left_out), scrolled(table, "Weights"), more)
 

@@ -96,7 +96,7 @@ def _weights(model: Model, top: int | None, stream: TextIO) -> str:
         table.add_row(Text(printable(w.feature)), Text(printable(category)), *numbers)
     left = len(model.weights) - len(shown)
     zeros = len(model.weights) - model.used - sum(not w.weight for w in shown)
-    rest = f"and {amount(left)} more, which weigh less{f'; {amount(zeros)} of them are left out' if zeros else ''}"
+    rest = f"and {amount(left)} more, with smaller weights{f'; {amount(zeros)} of them are left out' if zeros else ''}"
     return on_paper(stream, table, *([rest] if left else []))
 
 

@@ -311,7 +311,7 @@ class DatabaseStore(Store):
 
 
 def _not_trusted(name: str, owner: str | None) -> EngineError:
-    """Lower bounds that somebody made up would be proven."""
+    """A lower bound that was invented would count as proven."""
     if owner is None:
         who, hint = f'it is not known who left the passes of "{name}"', "leave out --resume to train anew"
     else:

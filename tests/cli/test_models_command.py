@@ -283,4 +283,4 @@ month         7                     -1.5            -1.5
 distance                           0.001             0.7
 carrier       Ünïted 'n' "Co"   0.333333        0.333333
 heavy                               0.25            0.25
-and 2 more, which weigh less"""
+and 2 more, with smaller weights"""

@@ -461,7 +461,7 @@ def test_components_of_rows_that_do_not_meet_are_refused(engine: Engine) -> None
     with pytest.raises(QueryError) as raised:
         train(engine, "m", join.query, training(map=("pca:2",)))
     assert raised.value.message == "--map pca:2 needs l, m and r in one row"
-    assert "l and m and r meet many-to-many" in (raised.value.detail or "")
+    assert "a row of l can match several rows of m and r, and the reverse" in (raised.value.detail or "")
     of_one = train(engine, "m", join.query.replace("l.a, l.b, ", "").replace(", r.c", ""), training(map=("pca:2",)))
     assert [w.feature for w in of_one.weights] == ["pca1", "pca2"]
 

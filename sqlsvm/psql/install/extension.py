@@ -1,5 +1,5 @@
 """The same objects as an extension of PostgreSQL, made from the templates: for the folder of a server, for PGXN, or for
-pg_tle, which takes the script as a text where nobody may write to the server's folders."""
+pg_tle, which takes the script as a text, for servers whose folders cannot be written to."""
 
 import json
 from collections.abc import Callable, Mapping

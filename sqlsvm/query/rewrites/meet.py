@@ -121,7 +121,8 @@ class _Meeting:
                 return alias, path
         raise type(refusal)(
             refusal.message,
-            detail=f"{' and '.join(used)} meet many-to-many: none of their rows has one row of the others",
+            detail=f"a row of {used[0]} can match several rows of {' and '.join(used[1:])}, and the reverse, "
+            "so the expression has no single value",
             hint=refusal.hint,
         )
 
