@@ -123,7 +123,7 @@ def check_view(text: str, dialect: str) -> None:
         return
     try:
         _reads_the_same(query, text, dialect)
-        if refusal := varying(query, dialect):
+        if refusal := _other_rows(query, dialect):
             raise refusal
     except QueryError as error:
         raise QueryError(f"in a view that the query reads: {error.message}", hint=error.hint) from error
@@ -133,9 +133,35 @@ _PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.Last
 """Window functions whose value depends on the place of a row."""
 
 
+_FIRST_SEEN = (exp.AnyValue, exp.First, exp.Last, exp.ArrayAgg, exp.GroupConcat, exp.ArgMax, exp.ArgMin)
+"""Aggregates whose value depends on the order of the rows, or on which of them is seen first."""
+_FIRST_SEEN_NAMES = {
+    "arbitrary", "json_agg", "jsonb_agg", "json_object_agg", "xmlagg", "json_group_array", "json_group_object",
+}  # fmt: skip
+
+
+def _by_order(tree: exp.Expr) -> exp.Expr | None:
+    """The first aggregate that depends on an order that it does not say."""
+    for node in tree.find_all(*_FIRST_SEEN, exp.Anonymous):
+        is_known = not isinstance(node, exp.Anonymous) or node.name.lower() in _FIRST_SEEN_NAMES
+        over = node.parent if not isinstance(node.parent, exp.IgnoreNulls) else node.parent.parent
+        if is_known and not isinstance(over, exp.Window | exp.WithinGroup) and not node.find(exp.Order):
+            return node
+    return None
+
+
 def varying(tree: exp.Expr, dialect: str) -> QueryError | None:
-    """The error about a query in this tree that may return other rows each time it is read. For EXISTS it does not
-    matter which rows are found."""
+    """The error about a query in this tree that may return other rows each time it is read."""
+    if node := _by_order(tree):
+        return QueryError(
+            f"{Fragment(node, dialect)} may have another value each time it is read",
+            hint="give it ORDER BY with a unique column at its end, or take MIN or MAX",
+        )
+    return _other_rows(tree, dialect)
+
+
+def _other_rows(tree: exp.Expr, dialect: str) -> QueryError | None:
+    """For EXISTS it does not matter which rows are found."""
     for window in tree.find_all(exp.Window):
         if window.find(*_PLACED) and not (window.args.get("order") or window.args.get("alias")):
             return QueryError(

@@ -49,6 +49,9 @@ def test_without_working_tables(postgres: Engine, offload: bool) -> None:
             trained(postgres, LIMITED, {"m": training(offload=offload)})
         with pytest.raises(QueryError, match="may have another place each time they are read"):
             trained(postgres, "SELECT y, ROW_NUMBER() OVER () AS x FROM f", {"m": training(offload=offload)})
+        text = "SELECT y, STRING_AGG(CAST(x AS TEXT), ',') AS x FROM f GROUP BY y"
+        with pytest.raises(QueryError, match=r"string_agg\(.*\) may have another value each time it is read"):
+            trained(postgres, text, {"m": training(offload=offload)})
     assert other.objective == pytest.approx(model.objective, rel=1e-9)
     assert other.notes[0] == model.notes[0]
 

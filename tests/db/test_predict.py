@@ -148,6 +148,14 @@ def test_outputs_without_a_name(engine: Engine) -> None:
     assert found["prediction"][0] == 1
 
 
+def test_outputs_that_differ_in_case(postgres: Engine) -> None:
+    run(postgres, "CREATE TABLE t AS SELECT n % 2 AS y, n AS a, n % 7 AS b FROM GENERATE_SERIES(1, 50) AS g(n)")
+    text = 'SELECT y, a AS "x", b AS "X" FROM t ORDER BY a'
+    model = train(postgres, "m", text, training())
+    found = postgres.fetch(predict(postgres, model))
+    assert sorted(zip(found["x"].tolist(), found["X"].tolist(), strict=True)) == [(n, n % 7) for n in range(1, 51)]
+
+
 def test_the_expression_alone(engine: Engine) -> None:
     """Both texts, put into a SELECT by hand, are what predict computes."""
     model = shop(engine, query="SELECT s.bought, s.price * 2 / 2 AS price, s.colour, s.fresh FROM shop s")

@@ -8,7 +8,25 @@ from sqlglot import exp
 from sqlsvm import sql
 from tests.ground.world import World
 
-FORMS = ["plain", "plain", "value", "exists", "in", "order", "distinct", "limit", "union", "group", "window"]
+FORMS = ["plain", "value", "exists", "in", "order", "distinct", "limit", "union", "group", "groups", "groups", "window"]
+
+
+def nested(live: World, select: exp.Select, rng: np.random.Generator, numbers: Sequence[exp.Expression]) -> exp.Query:
+    """The query with one form, or with two: the first is inside a sub-query or a CTE, and the second around it."""
+    inner = formed(live, select, rng, numbers)
+    if rng.random() < 0.6:
+        return inner
+    names = [exp.column(name, quoted=True) for name in inner.named_selects]
+    around = exp.select(*names).from_(exp.alias_(inner.subquery(), "inner_rows", table=True))
+    form = ("distinct", "group", "where", "cte")[int(rng.integers(4))]
+    if form == "distinct":
+        return around.distinct()
+    if form == "group":
+        rows = exp.alias_(exp.Count(this=exp.Star()), "of_them")
+        return exp.select(*names, rows).from_(around.args["from_"].this).group_by(*(n.copy() for n in names))
+    if form == "cte":
+        return exp.select(*names).from_("inner_rows").with_("inner_rows", as_=inner)
+    return around.where(exp.not_(exp.Is(this=names[0].copy(), expression=exp.null())))
 
 
 def formed(live: World, select: exp.Select, rng: np.random.Generator, numbers: Sequence[exp.Expression]) -> exp.Query:
@@ -28,10 +46,43 @@ def formed(live: World, select: exp.Select, rng: np.random.Generator, numbers: S
     if form == "group":
         keys = [item.unalias().copy() for item in select.selects]
         return select.select(exp.alias_(exp.Count(this=exp.Star()), "rows_of_it")).group_by(*keys)
+    if form == "groups":
+        return _grouped(live, select, rng, numbers)
     if form == "window" and numbers:
         total = exp.Window(this=exp.Sum(this=numbers[0].copy()), partition_by=[select.selects[0].unalias().copy()])
         return select.select(exp.alias_(total, "so_many"))
     return select
+
+
+def _grouped(
+    live: World, select: exp.Select, rng: np.random.Generator, numbers: Sequence[exp.Expression]
+) -> exp.Select:
+    """Grouped by the label and some of the outputs, with aggregates over numbers of any relations."""
+    items = select.selects
+    label = live.label.name if live.label else ""
+    first = next((item for item in items if item.alias == label), items[0])
+    keys = [first, *(item for item in items[:3] if item is not first and rng.random() < 0.5)]
+    made = exp.select(*(item.copy() for item in keys))
+    for clause in ("from_", "joins", "where", "with_"):
+        if value := select.args.get(clause):
+            made.set(clause, [each.copy() for each in value] if isinstance(value, list) else value.copy())
+    for n in range(int(rng.integers(1, 4))):
+        made = made.select(exp.alias_(_aggregate(rng, numbers), f"aggregate{n}"))
+    return made.group_by(*(item.unalias().copy() for item in keys))
+
+
+def _aggregate(rng: np.random.Generator, numbers: Sequence[exp.Expression]) -> exp.Expression:
+    if not numbers or rng.random() < 0.3:
+        return exp.Count(this=exp.Star())
+    one, other = (numbers[int(n)].copy() for n in rng.integers(0, len(numbers), 2))
+    way = (exp.Add, exp.Sub, exp.Mul)[int(rng.integers(3))]
+    value = way(this=exp.paren(one), expression=exp.paren(other)) if rng.random() < 0.5 else one
+    function = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count, exp.VariancePop, exp.Stddev)[int(rng.integers(7))]
+    made: exp.Expression = function(this=value)
+    if rng.random() < 0.3:
+        above = exp.GT(this=other.copy(), expression=sql.number(0))
+        made = exp.Filter(this=made, expression=exp.Where(this=above))
+    return made
 
 
 def _over_two(

@@ -25,7 +25,7 @@ from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.query.rewrites.split import PARTS, Holdout, marked, part_of
 from sqlsvm.query.rows import Outputs
 from sqlsvm.run.opening import open_problem
-from tests.ground.forms import formed
+from tests.ground.forms import nested
 from tests.ground.schemas import Wishes, random_world
 from tests.ground.world import World
 from tests.typed import asked
@@ -53,7 +53,7 @@ def text_of(live: World, seed: int, dialect: str) -> str:
         more += [exp.alias_(both, f"both{n}", quoted=True)] if rng.random() < 0.5 else []
         conditions += [above] if seed % 2 and rng.random() < 0.2 else []
     select = live.select([*outputs, *more[:4]]).where(*conditions[:1])
-    return formed(live, select, np.random.default_rng([seed, 1]), _numbers(live.features)).sql(dialect)
+    return nested(live, select, np.random.default_rng([seed, 1]), _numbers(live.features)).sql(dialect)
 
 
 def _numbers(features: tuple[Feature, ...]) -> list[exp.Expression]:
@@ -158,7 +158,7 @@ def _rows(found: dict[str, np.ndarray] | object, names: list[str]) -> Rows:
 
 
 def _text(value: object) -> str:
-    """NULL is nan among numbers."""
+    """NULL is nan among numbers. Doubles are equal up to the last digits: groups add them up in another order."""
     if value is None or value != value:
         return "None"
-    return repr(float(value)) if isinstance(value, int | float) else str(value)
+    return f"{round(float(value), 7) + 0.0:.9g}" if isinstance(value, int | float) else str(value)

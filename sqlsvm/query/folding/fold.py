@@ -21,6 +21,7 @@ from sqlsvm.query.folding.messages import Message
 from sqlsvm.query.folding.names import Names
 from sqlsvm.query.folding.values import Size
 from sqlsvm.query.forms import check_form, part
+from sqlsvm.query.guards import varying
 from sqlsvm.query.ir import MADE, Once, Parsed, Relation, Term
 from sqlsvm.query.joins import joins_of, left_joins
 from sqlsvm.query.known_functions import groups_rows, is_aggregate, is_set_returning
@@ -49,7 +50,8 @@ def all_folded(tree: exp.Select, engine: Engine) -> exp.Select:
             select.replace(found)
     for item in from_items(tree):
         if once := _once(item, tree, engine):
-            item.meta[MADE] = once._replace(spared=_spared(source_of(item, tree, engine.fold).expression))
+            source = source_of(item, tree, engine.fold).expression
+            item.meta[MADE] = once._replace(spared=_spared(source), varying=varying(source, engine.dialect))
     return tree
 
 
