@@ -91,7 +91,8 @@ def _needed(hint: str) -> Callable[[click.Context, click.Parameter, str | None],
     return check
 
 
-_query_needed = _needed("--query features.sql, or --query 'SELECT ... FROM ...', or --query - for stdin")
+_QUERY_HINT = "--query features.sql, or --query 'SELECT ... FROM ...', or --query - for stdin"
+_query_needed = _needed(_QUERY_HINT)
 
 
 def _query_text(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -391,12 +392,15 @@ def opened(dsn: str) -> Iterator["Engine"]:
 models_database = together(database, trust_wanted)
 """The database, for a verb that uses what is stored there."""
 
-query_wanted = option(
-    "--query",
-    metavar="FILE|SQL",
-    callback=_query_text,
-    help="A query whose columns are the features and the label; - reads it from stdin.",
-)
+_QUERY_HELP = "A query whose columns are the features and the label; - reads it from stdin."
+query_wanted = option("--query", metavar="FILE|SQL", callback=_query_text, help=_QUERY_HELP)
+query_or_suggestion = option("--query", metavar="FILE|SQL", callback=other_query, help=_QUERY_HELP)
+
+
+def needed_query(query: str | None) -> str:
+    if query is None:
+        raise Refused("--query is missing", _QUERY_HINT, click.get_current_context())
+    return query
 
 
 def beta_wanted(help: str) -> Callable[[Decorated], Decorated]:

@@ -5,27 +5,50 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import cli, examples, show_either
-from sqlsvm.cli.options import database, json_wanted, opened, option, together
+from sqlsvm.cli.options import Refused, database, json_wanted, opened, option, together, typed
+from sqlsvm.options import AUTO
 
 if TYPE_CHECKING:
-    from sqlsvm.suggest.suggest import Wanted
+    from sqlsvm.suggest.suggest import Suggestion, Wanted
 
 
 def _listed(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     return None if value is None else tuple(each.strip() for each in value.split(",") if each.strip())
 
 
+_entity = option(
+    "--entity",
+    metavar="COLUMN,...",
+    callback=_listed,
+    help="The column that says whose history counts; all foreign keys of the table if there is none.",
+)
+_windows = option(
+    "--windows",
+    metavar="SPAN,...",
+    callback=_listed,
+    help="Count the history also in these spans before the row, as '30 days,365 days'; by default they fit the data.",
+)
+_tables = option(
+    "--tables", metavar="TABLE,...", callback=_listed, help="Use only these other tables, or files in DuckDB."
+)
 suggestion_wanted = together(
     option("--table", metavar="TABLE", required=True, help="The table whose rows have the label; a file in DuckDB."),
     option("--label", metavar="COLUMN", required=True, help="The column to predict."),
     option("--time", metavar="COLUMN", required=True, help="When a row is. Nothing from then on is a feature."),
+    _entity,
+    _windows,
+    _tables,
+)
+in_place_of_query = together(
     option(
-        "--entity",
-        metavar="COLUMN,...",
-        callback=_listed,
-        help="The column that says whose history counts; all foreign keys of the table if there is none.",
+        "--suggest",
+        "suggested",
+        metavar="TABLE",
+        help="Write the query for a label of this table, as sqlsvm suggest does; with --label and --time.",
     ),
-    option("--tables", metavar="TABLE,...", callback=_listed, help="Use only these other tables, or files in DuckDB."),
+    _entity,
+    _windows,
+    _tables,
 )
 
 
@@ -41,16 +64,41 @@ suggestion_wanted = together(
 def suggest(dsn: str, as_json: bool, **wanted: Any) -> None:
     """Write a query whose features are what is known of a row before its time, for you to read and edit.
 
-    It has the row's own columns and those of the rows that its foreign keys lead to. Foreign keys are those that the
-    database declares, or guesses, which the comments say. What is left out is in a comment, with the reason.
+    It has the row's own columns, those of the rows that its foreign keys lead to, and the history of what they refer
+    to: of the other orders and of the visits of the customer of an order, before that order, how many there were, when
+    the last was, means, extremes, trends and shares. Foreign keys are those that the database declares, or guesses,
+    which the comments say. What is left out is in a comment, with the reason.
     """
     from sqlsvm.suggest.suggest import suggest as written
 
     with opened(dsn) as engine:
         found = written(engine, wanted_of(**wanted))
+    _ask(found)
+    show_either(as_json, lambda: {"query": found.query, "questions": found.questions}, lambda: found.query)
+
+
+def suggested_query(dsn: str, table: str, options: dict[str, Any], **more: Any) -> str:
+    """The query of a training, and what a training of such a query needs, unless the command line says it."""
+    from sqlsvm.suggest.suggest import suggest as written
+
+    context = click.get_current_context()
+    for needed in ("label", "time"):
+        if not options[needed]:
+            raise Refused(f"--suggest needs --{needed}", f"add --{needed} COLUMN", context)
+    roles = {name: options[name] for name in ("label", "time")}
+    with opened(dsn) as engine:
+        found = written(engine, wanted_of(table=table, **roles, **more))
+    _ask(found)
+    wanted = {"lam": AUTO, "nulls": "mean", **({"as_of": options["time"]} if found.is_dated else {})}
+    options |= {name: value for name, value in wanted.items() if not typed(name)}
+    if not (options["folds"] or options["holdout"] or AUTO in (options["lam"], options["l1"], options["loss"])):
+        options["time"] = None  # only the suggestion needs it
+    return found.query
+
+
+def _ask(found: "Suggestion") -> None:
     for question in found.questions:
         click.echo(f"note: {question}", err=True)
-    show_either(as_json, lambda: {"query": found.query, "questions": found.questions}, lambda: found.query)
 
 
 def wanted_of(**options: Any) -> "Wanted":

@@ -14,15 +14,17 @@ from sqlsvm.cli.options import (
     declared,
     json_wanted,
     models_database,
+    needed_query,
     opened,
     option,
     place,
-    query_wanted,
+    query_or_suggestion,
     refuse_typed,
     together,
     typed,
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
+from sqlsvm.cli.suggesting import in_place_of_query, suggested_query
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
 from sqlsvm.measures import DECIDING
 from sqlsvm.options import OPTIONS
@@ -70,6 +72,7 @@ place_wanted = together(
     short_help="Train a model on the rows of a query, with a proof.",
     epilog=examples(
         "sqlsvm train --query features.sql --label late --name late_flights",
+        "sqlsvm train --suggest orders --label late --time placed_at --name late",
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
         "sqlsvm train --query features.sql --label late --name late_flights --resume",
         "sqlsvm train --query features.sql --label late --name late_flights --from late_flights",
@@ -81,13 +84,18 @@ place_wanted = together(
     ),
 )
 @models_database
-@query_wanted
+@query_or_suggestion
+@in_place_of_query
 @declared("train")
 @place_wanted
 @json_wanted
 def train(
     dsn: str,
-    query: str,
+    query: str | None,
+    suggested: str | None,
+    entity: tuple[str, ...] | None,
+    windows: tuple[str, ...] | None,
+    tables: tuple[str, ...] | None,
     name: str,
     model_file: str | None,
     resume: bool,
@@ -113,6 +121,9 @@ def train(
     """
     from sqlsvm.run.ahead import look_ahead
 
+    if suggested:
+        query = suggested_query(dsn, suggested, options, entity=entity, windows=windows, tables=tables)
+    query = needed_query(query)
     varied = several.varied(options)
     options = named(options, several=varied and varied.flag)
     refuse_typed(

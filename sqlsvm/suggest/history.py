@@ -231,9 +231,10 @@ class Block:
         if self.is_date:
             yield self._last(WHEN), LAST
         for measure in self.measures:
-            yield self._last(measure.name), f"last_{measure.name}"
+            yield _or_usual(self._last(measure.name), measure.usual), f"last_{measure.name}"
             for kind, _ in _over_past(measure, self.is_date):
-                yield self._last(self.sum_of(kind, measure.name, PAST)), f"{kind}_{measure.name}"
+                usual = {"stddev": measure.spread, "trend": 0.0}.get(kind, measure.usual)
+                yield _or_usual(self._last(self.sum_of(kind, measure.name, PAST)), usual), f"{kind}_{measure.name}"
         for window in self.windows:
             yield from ((value, f"{name}_{window.name}") for value, name in self._of_window(window))
 
@@ -247,11 +248,12 @@ class Block:
             n, total = (self._both(kind, measure.name, window) for kind in ("known", "total"))
             mean = exp.Div(this=total, expression=_nonzero(n))
             whole = sql.plus(sql.number(measure.centre), mean) if measure.centre else mean
-            yield whole, f"{'share' if measure.is_share else 'mean'}_{measure.name}"
+            yield _or_usual(whole, measure.usual), f"{'share' if measure.is_share else 'mean'}_{measure.name}"
             if not measure.is_share:
-                yield self._extreme(exp.Least, "min", measure, window), f"min_{measure.name}"
-                yield self._extreme(exp.Greatest, "max", measure, window), f"max_{measure.name}"
-                yield self._deviation(measure, window, n, total), f"stddev_{measure.name}"
+                for of, kind in ((exp.Least, "min"), (exp.Greatest, "max")):
+                    yield _or_usual(self._extreme(of, kind, measure, window), measure.usual), f"{kind}_{measure.name}"
+                deviation = self._deviation(measure, window, n, total)
+                yield _or_usual(deviation, measure.spread), f"stddev_{measure.name}"
 
     def _both(self, kind: str, measure: str, window: Window) -> exp.Expression:
         terms = [
@@ -275,6 +277,10 @@ class Block:
         others = exp.paren(sql.minus(n.copy(), sql.integer(1)))
         enough = exp.GT(this=n.copy(), expression=sql.integer(1))
         return sql.case(enough, exp.Sqrt(this=exp.Div(this=left, expression=others)))
+
+
+def _or_usual(value: exp.Expression, usual: float) -> exp.Expression:
+    return sql.coalesce(value, exp.Literal.number(repr(usual)))
 
 
 def _nonzero(n: exp.Expression) -> exp.Expression:

@@ -31,6 +31,10 @@ class Measure:
     """Is it 1 where something is so, and 0 elsewhere?"""
     centre: float = 0.0
     """A round number near its mean, if that is far from 0: squares are summed up of what is left."""
+    usual: float = 0.0
+    """What stands for its mean where there is none, so that a row without a history is like most; and"""
+    spread: float = 0.0
+    """for its deviation."""
 
 
 def measures(events: Events, not_known: Set[tuple[str, str]], taken: set[str]) -> list[Measure]:
@@ -63,13 +67,21 @@ def _number(events: Events, column: Looked, taken: set[str]) -> Measure:
     value = column.value.expression
     name = unused([_name(events, column)], taken)
     if column.kind == "boolean":
-        return Measure(sql.by_truth(value, sql.number(1), sql.number(0)), name, True)
-    return Measure(sql.double(value), name, centre=_centre(column))
+        return Measure(
+            sql.by_truth(value, sql.number(1), sql.number(0)), name, True, usual=_round(float(column.known.mean()))
+        )
+    usual, spread = _round(float(np.mean(column.known))), _round(float(np.std(column.known)))
+    return Measure(sql.double(value), name, centre=_centre(column), usual=usual, spread=spread)
 
 
 def _centre(column: Looked) -> float:
     mean, deviation = float(np.mean(column.known)), float(np.std(column.known))
-    return float(f"{mean:.2g}") if np.isfinite(mean) and abs(mean) > 3 * deviation else 0.0
+    return _round(mean) if abs(mean) > 3 * deviation else 0.0
+
+
+def _round(value: float) -> float:
+    """To two digits."""
+    return float(f"{value:.2g}") if np.isfinite(value) else 0.0
 
 
 def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure]:
@@ -77,4 +89,4 @@ def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure
         if RARE <= share <= 1 - RARE / 2:
             name = unused([word(f"{_name(events, column)}_{word(str(value))[:20]}")], taken)
             is_so = sql.equal(column.value.expression, exp.Literal.string(str(value)))
-            yield Measure(sql.case(is_so, sql.number(1), sql.number(0)), name, True)
+            yield Measure(sql.case(is_so, sql.number(1), sql.number(0)), name, True, usual=_round(share))

@@ -37,6 +37,8 @@ class Suggestion:
     query: str
     questions: tuple[str, ...]
     """What the database does not say, for a person to answer."""
+    is_dated: bool = True
+    """Is the time a date, and not a number?"""
 
     def __str__(self) -> str:
         return self.query
@@ -59,7 +61,7 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     writer = Writer(rows, time, windows, telling, tables, features)
     query = with_histories(_query(rows, label, chosen), [writer.history(*each) for each in found])
     write.commented(query, *_said(rows, label, time), *write.left_out(chosen.left_out))
-    return Suggestion(write.text(engine, query), tuple(dict.fromkeys(search.questions)))
+    return Suggestion(write.text(engine, query), tuple(dict.fromkeys(search.questions)), is_date)
 
 
 def _roles(wanted: Wanted) -> list[tuple[str, str]]:

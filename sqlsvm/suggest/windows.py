@@ -19,6 +19,9 @@ _TRIED = (1, 7, 30, 90, 365, 1825)
 FEWEST = 3.0
 """So many rows of an owner are in a window that fits, and several times as many in the next one."""
 
+MANY = 20
+"""Numbers: of more there is one window, unless others are asked for."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -51,10 +54,11 @@ def fitting(engine: Engine, events: Sequence[Events]) -> tuple[Window, ...]:
     if not found:
         return ()
     per_day, days = max(found)
+    numbers = sum(column.kind == "numeric" for each in events for column in each.looked)
     fit = [n for n in _TRIED if n < days / 2]
     short = next((n for n in fit if n * per_day >= FEWEST), None)
     long = next((n for n in fit if short and n >= 4 * short and n * per_day >= 4 * FEWEST), None)
-    return tuple(read(f"{n} day{'s' * (n > 1)}", True) for n in (short, long) if n)
+    return tuple(read(f"{n} day{'s' * (n > 1)}", True) for n in (short, long if numbers <= MANY else None) if n)
 
 
 def _rate(engine: Engine, events: Events) -> tuple[float, float] | None:

@@ -1,0 +1,50 @@
+"""The verb suggest, and a training of what it writes."""
+
+import duckdb
+import pytest
+
+from tests.cli.command import sqlsvm
+
+SHOP = """
+    CREATE TABLE customers AS SELECT n AS id, 20 + n * 7 % 50 AS age FROM range(1, 41) AS g(n);
+    CREATE TABLE orders AS SELECT n AS id, 1 + n * 7 % 40 AS customer_id, DATE '2024-01-01' + CAST(n % 90 AS INT)
+        AS placed_on, n * 13 % 40 AS amount, n * n * 11 % 9 > 4 AS late FROM range(1, 401) AS g(n)
+"""
+
+
+@pytest.fixture
+def shop(tmp_path):  # type: ignore[no-untyped-def]
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(SHOP)
+    return path
+
+
+WANTED = ("--label", "late", "--time", "placed_on", "--windows", "20 days")
+
+
+def test_it_prints_a_query(shop) -> None:  # type: ignore[no-untyped-def]
+    done = sqlsvm("suggest", "--dsn", f"duckdb:{shop}", "--table", "orders", *WANTED)
+    assert (done.returncode, done.stderr) == (0, "")
+    with duckdb.connect(str(shop)) as connection:
+        found = connection.execute(done.stdout)
+        names = [column[0] for column in found.description]
+        assert len(found.fetchall()) == 400
+    assert {"late", "amount", "customers_age", "earlier_orders_mean_amount_20_days"} <= set(names)
+
+
+def test_a_training_of_it(shop, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "late.json"
+    options = ("--loss", "logistic", "--lambda", "0.1", "--model-file", str(file))
+    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "orders", *WANTED[:-2], *options)
+    assert done.returncode == 0, done.stderr
+    shown = sqlsvm("show", "--model-file", str(file), "--json")
+    assert "earlier_orders_count" in shown.stdout
+
+
+def test_what_is_missing(shop) -> None:  # type: ignore[no-untyped-def]
+    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "orders", "--label", "late")
+    assert done.returncode == 2
+    assert "error: --suggest needs --time\nHINT: add --time COLUMN" in done.stderr
+    done = sqlsvm("suggest", "--dsn", f"duckdb:{shop}", "--table", "orders", *WANTED[:-1], "20 moons")
+    assert "error: --windows: '20 moons' is no span\nHINT: write 30 days" in done.stderr
