@@ -26,7 +26,7 @@ CONTENTS = {
     ),
     "Examples": ("examples/nycflights13/README", "examples/hospital/README"),
     "Reference": (
-        *("docs/queries", "docs/command-line", "docs/options", "docs/sql-functions", "docs/databases"),
+        *("docs/queries", "docs/suggest", "docs/command-line", "docs/options", "docs/sql-functions", "docs/databases"),
         *("docs/questions", "docs/security", "docs/reliability", "CHANGELOG"),
     ),
     "Explanation": ("docs/certificate", "docs/how-it-works", "bench/RESULTS", "bench/MAPS", "bench/NEURAL"),

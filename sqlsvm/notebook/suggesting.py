@@ -17,6 +17,7 @@ def suggest(
     time: str,
     *,
     entity: str | Sequence[str] = (),
+    windows: str | Sequence[str] | None = None,
     tables: Sequence[str] = (),
 ) -> Suggestion:
     """A query whose features are what is known of a row before its time. Print it, edit it, and train on it.
@@ -33,9 +34,15 @@ def suggest(
         Its column that says when a row is. Nothing from then on is a feature.
     entity : str or sequence of str, default ()
         The columns that say whose history counts; all foreign keys of the table if there is none.
+    windows : str or sequence of str, default None
+        Spans before a row, such as "30 days", in which the history counts once more; None takes those that fit.
     tables : sequence of str, default ()
         Use only these other tables.
     """
-    entities = (entity,) if isinstance(entity, str) else tuple(entity)
+    entities, spans = _several(entity), None if windows is None else _several(windows)
     with in_python(), opened(database) as engine:
-        return written(engine, Wanted(table, label, time, entities, tables=tuple(tables)))
+        return written(engine, Wanted(table, label, time, entities, spans, tuple(tables)))
+
+
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

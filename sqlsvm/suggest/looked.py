@@ -69,9 +69,11 @@ class Looked:
             return "a text of its own in most rows of its table"
         if self.kind == "categorical" and different > FEW:
             return f"more than {FEW} values"
-        return "a number for each row" if self._numbers_rows(n, different) else None
+        return "a number for each row" if self.numbers_rows else None
 
-    def _numbers_rows(self, n: int, different: int) -> bool:
+    @property
+    def numbers_rows(self) -> bool:
+        n, different = len(self.known), len(self.common)
         if self.kind != "numeric" or different < n or n < 20 or n < len(self.values):
             return False
         whole = bool(np.all(self.known == np.round(self.known)))
@@ -92,7 +94,8 @@ def is_id(name: str) -> bool:
     >>> [name for name in ("id", "customer_id", "customerId", "paid", "uuid", "grid", "order_no") if is_id(name)]
     ['id', 'customer_id', 'customerId', 'uuid']
     """
-    return re.search(r"(^|_)(id|uuid|guid|pk)$|[a-z]I[dD]$", name, re.IGNORECASE if "_" in name else 0) is not None
+    last = re.sub(r"([a-z])(I[dD])$", r"\1_id", name).lower().rpartition("_")[2]
+    return last in ("id", "uuid", "guid", "pk")
 
 
 def looked(engine: Engine, rows: Joined, values: Sequence[Value]) -> list[Looked]:

@@ -48,7 +48,7 @@ def measures(events: Events, not_known: Set[tuple[str, str]], taken: set[str]) -
 
 def _is_of_history(events: Events, column: Looked, not_known: Set[tuple[str, str]]) -> bool:
     value, rows = column.value, events.rows
-    if value == events.time or column.is_key or is_id(value.column.name):
+    if value == events.time or column.is_key or is_id(value.column.name) or column.numbers_rows:
         return False
     if value.alias == rows.alias:
         return not (events.is_own and (rows.table.place.sql(), value.column.name) in not_known)

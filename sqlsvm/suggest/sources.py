@@ -62,6 +62,10 @@ class Search:
         for key in self.schema.refers(self.table):
             if not entity or set(key.columns) <= set(entity):
                 found.append(self._owner(alias, key))
+        if not entity:  # what refers to the row itself
+            for keys in dict.fromkeys(key.keys for key in self.schema.referred(self.table)):
+                columns = tuple(Value(alias, column) for name in keys if (column := self.table.column(name)))
+                found.append(Owner(unused([f"this_{alias}"], self.owned), columns, self.table, keys))
         known = {column.column.name for owner in found for column in owner.columns}
         if loose := [name for name in entity if name not in known]:
             columns = tuple(Value(alias, column) for name in loose if (column := self.table.column(name)))

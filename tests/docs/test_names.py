@@ -28,7 +28,7 @@ FOR_USERS = (
         "options",
         "python",
     ),
-    *("queries", "questions", "reliability", "sql-functions"),
+    *("queries", "questions", "reliability", "sql-functions", "suggest"),
 )
 DEVELOPERS = [path for path in DOCS if path.parent.name == "docs" and path.stem not in FOR_USERS]
 """Documents that speak about the code; the others name files of their readers too."""
