@@ -89,9 +89,9 @@ def suggested_query(dsn: str, table: str, options: dict[str, Any], **more: Any) 
     with opened(dsn) as engine:
         found = written(engine, wanted_of(table=table, **roles, **more))
     _ask(found)
-    wanted = {"lam": AUTO, "nulls": "mean", **({"as_of": options["time"]} if found.is_dated else {})}
+    wanted = {"nulls": "mean", **({"as_of": options["time"]} if found.is_dated else {})}
     options |= {name: value for name, value in wanted.items() if not typed(name)}
-    if not (options["folds"] or options["holdout"] or AUTO in (options["lam"], options["l1"], options["loss"])):
+    if not (options["folds"] or options["holdout"] or AUTO in options.values()):
         options["time"] = None  # only the suggestion needs it
     return found.query
 
