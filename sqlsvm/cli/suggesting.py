@@ -6,7 +6,7 @@ import click
 
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import Refused, database, json_wanted, opened, option, together, typed
-from sqlsvm.options import AUTO
+from sqlsvm.options import AUTO, CHOSEN
 
 if TYPE_CHECKING:
     from sqlsvm.suggest.suggest import Suggestion, Wanted
@@ -91,7 +91,8 @@ def suggested_query(dsn: str, table: str, options: dict[str, Any], **more: Any) 
     _ask(found)
     wanted = {"nulls": "mean", **({"as_of": options["time"]} if found.is_dated else {})}
     options |= {name: value for name, value in wanted.items() if not typed(name)}
-    if not (options["folds"] or options["holdout"] or AUTO in options.values()):
+    is_fixed = any(typed(name) for name in CHOSEN) and AUTO not in (options[name] for name in CHOSEN)
+    if is_fixed and not (options["folds"] or options["holdout"]):
         options["time"] = None  # only the suggestion needs it
     return found.query
 
