@@ -23,7 +23,7 @@ BEGIN
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     penalised := jsonb_build_object('lam', coalesce(lambda, (program.options ->> 'lam')::float8),
-        'l1', program.options -> 'l1', 'problem', jsonb_build_object('intercept', program.options -> 'problem' -> 'intercept'));
+        'l1', program.options -> 'l1', 'problem', program.options -> 'problem');
     p := sqlsvm._open(program, program.options -> 'problem' ->> 'scale');
     theta := sqlsvm._theta(p, given);
     cut := sqlsvm._pass(p, theta, buckets);

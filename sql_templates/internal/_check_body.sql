@@ -33,10 +33,10 @@ DECLARE
         ORDER BY c.n
         LIMIT 1);
 BEGIN
-    IF body @@ '$.format > 15' THEN
+    IF body @@ '$.format > 16' THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV005',
-            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 15)',
+            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 16)',
                              model, version, body ->> 'format'),
             HINT = 'With a newer sqlsvm type: sqlsvm upgrade --dsn URL';
     ELSIF wrong IS NOT NULL OR body ->> 'version' IS DISTINCT FROM version::text THEN

@@ -31,7 +31,8 @@ BEGIN
                 'buckets', c.buckets, 'seconds', c.seconds) ORDER BY c.pass)
             FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
         'seconds', in_passes, 'phases', jsonb_build_object('passes', in_passes, 'other', seconds - in_passes),
-        'label_centre', p.design -> 'label_centre', 'options', wanted, 'trained_on', sqlsvm._trained_on(p), 'format', 15,
+        'label_centre', p.design -> 'label_centre', 'label_width', sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale'),
+        'options', wanted, 'trained_on', sqlsvm._trained_on(p), 'format', 16,
         'constraints', sqlsvm._held((SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best)))
         || jsonb_strip_nulls(jsonb_build_object('maps', p.design -> 'maps'))
         || sqlsvm._weights(p, (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best));

@@ -35,7 +35,7 @@ BEGIN
         PERFORM sqlsvm._check_start(program);
         metric := sqlsvm._metric(p, program, penalty.lambda, rounding);
         UPDATE pg_temp.sqlsvm_cuts AS c SET turned = sqlsvm._turned(metric, c.slope);
-        at.start := sqlsvm._start(p, program, penalty);
+        at.start := sqlsvm._start(p, program, penalty, wanted);
         at.objective_upper := program.start ->> 'objective';
         at.density := program.start ->> 'density';
         at.grain := program.start ->> 'grain';

@@ -21,7 +21,8 @@ BEGIN
     growth := ARRAY(SELECT g.v::float8 + g.more::float8 * greatest(0, p.origin - 1)
         FROM ROWS FROM (jsonb_array_elements_text(p.design -> 'loss' -> 'growth'),
             jsonb_array_elements_text(p.design -> 'loss' -> 'growth_by_origin')) WITH ORDINALITY AS g (v, more, i) ORDER BY g.i);
-    cut.slope_size := growth[1] + growth[2] * sqrt(mean) + growth[3] * mean;
+    cut.slope_size := least(growth[1] + growth[2] * sqrt(mean) + growth[3] * mean,
+        (p.design -> 'loss' ->> 'dual')::float8 + (p.design -> 'loss' ->> 'steepest')::float8 * greatest(1, p.origin));
     cut.offset_size := cut.slope_size;
     IF lines IS NOT NULL THEN
         far := 2 * reach + p.origin + (lines ->> 'farthest')::float8;

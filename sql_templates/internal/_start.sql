@@ -1,6 +1,6 @@
 -- The newest model, if it was trained for this lambda since the program was compiled: an older one may have had another loss. Else
 -- the optimum of the sample of that time. Weights whose penalty alone is above F(0), as the sample knows it, are of no use.
-CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, penalty sqlsvm._penalty)
+CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, penalty sqlsvm._penalty, wanted jsonb)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -11,7 +11,7 @@ DECLARE
     point float8[];
 BEGIN
     BEGIN
-        IF (SELECT v.lam = penalty.lambda AND v.created_at >= program.compiled_at FROM sqlsvm.versions AS v
+        IF (SELECT v.lam = (wanted ->> 'lam')::float8 AND v.created_at >= program.compiled_at FROM sqlsvm.versions AS v
             WHERE v.name = program.name ORDER BY v.version DESC LIMIT 1)
         THEN
             given := sqlsvm._newest_weights(program.name) || '{"old": true}';
@@ -26,4 +26,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._start(sqlsvm._problem, sqlsvm.programs, sqlsvm._penalty) IS 'Where a training makes its first pass';
+COMMENT ON FUNCTION sqlsvm._start(sqlsvm._problem, sqlsvm.programs, sqlsvm._penalty, jsonb) IS 'Where a training makes its first pass';

@@ -40,7 +40,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 15
+FORMAT = 16
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -256,6 +256,7 @@ class OfGroup(Proven):
     join_rows: float
     label_rows: ByLabel = field(default_factory=dict)
     label_centre: float = 0.0
+    label_width: float | None = None
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     validation: Mapping[str, Validated] = field(default_factory=dict)
@@ -322,6 +323,8 @@ class Model(Proven):
     label_rows: ByLabel
     label_centre: float = 0.0
     """What the training subtracted from a label that is a number: the penalty counts the intercept from there."""
+    label_width: float | None = None
+    """The deviation of such a label, if lambda and l1 are for a label in deviations."""
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     """Of each feature that is a number."""
     maps: Maps = ()

@@ -54,6 +54,7 @@ def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], 
         join_rows=sum(rows),
         label_rows=labels,
         label_centre=0.0,
+        label_width=None,
         scaling={},
         notes=(),
     )

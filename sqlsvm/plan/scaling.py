@@ -63,6 +63,8 @@ class Scaling:
     design: Design
     matrix: Array
     """T: features x coordinates, dense for numbers; categories pass through."""
+    label: float | None = None
+    """The deviation of a label that is a number, if features are measured in theirs."""
 
     @cached_property
     def kept(self) -> Indices:
@@ -115,6 +117,9 @@ class Scaling:
 
 FLAT = 1e-10
 """The variance, as a share of the mean square, of a feature whose deviation is 10^-5 of its size."""
+
+CONSTANT = 1e-12
+"""What the subtraction leaves of the variance of a constant, as a share of the mean square."""
 
 
 def _kept(design: Design) -> list[Coordinate]:
@@ -190,11 +195,19 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
             matrix[row] /= max(moments.largest[c.index], abs(mean) if present < moments.n else 0.0) or 1.0
         if how == "standard":
             variance, squares = (value / moments.n for value in _variance(design, moments, terms))
-            noise = 1e-12 * squares  # the subtraction leaves this much of a constant
-            matrix[row] /= np.sqrt(variance) if variance > noise else 1.0
+            matrix[row] /= np.sqrt(variance) if variance > CONSTANT * squares else 1.0
             if constant is not None:
                 matrix[row, constant] -= mean * matrix[row, c.index]
-    return Scaling(design, matrix)
+    return Scaling(design, matrix, deviation(moments) if how == "standard" else None)
+
+
+def deviation(moments: Moments) -> float | None:
+    """Of a label that is a number and no constant."""
+    if moments.label is None:
+        return None
+    squares = moments.label.squares / moments.n
+    variance = squares - (moments.label.total / moments.n) ** 2
+    return float(np.sqrt(variance)) if variance > CONSTANT * squares else None
 
 
 def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from sqlsvm.model.probability import Probability
 from sqlsvm.model.several import with_curves
 from sqlsvm.options import DEFAULTS, FROM_LOSSES, OPTIONS, LossName
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.scaling import deviation
 from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
 from sqlsvm.query.rewrites.split import Folds
@@ -31,7 +31,6 @@ from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.calibration import sigmoid
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, choose, difference
-from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.terminal import amount, share
 
@@ -129,23 +128,15 @@ def _rare(own: Evaluation, balanced: Evaluation, model: Model) -> str:
 
 
 def strengths_for(training: "Training", problem: Data) -> tuple[float, ...]:
-    """In the unit of a label that is a number: multiplied by k, it gives the same weights times k."""
+    """For a label that is a number in its deviations: multiplied by k, it gives the same weights times k."""
     if not training.strength_chosen:
         return (training.penalising.strength,)
-    of_l1, unit, straight = training.strength_chosen == "l1", deviation(problem), is_straight(problem.plan.loss)
-    factor = (1.0 if straight else unit) if of_l1 else (1.0 / unit if straight else 1.0)
-    return tuple(float(f"{strength * factor:.4g}") for strength in (L1 if of_l1 else STRENGTHS))
-
-
-def deviation(problem: Data) -> float:
-    """Of a label that is a number, over the join; 1 for classes."""
-    label, n = problem.moments.label, problem.moments.n
-    return sqrt(max(0.0, label.squares / n - (label.total / n) ** 2)) or 1.0 if label else 1.0
-
-
-def is_straight(loss: Loss) -> bool:
-    """Does it grow as the label is multiplied, and not as its square?"""
-    return not any(piece.bend for piece in loss.near.loss.pieces)
+    of_l1 = training.strength_chosen == "l1"
+    grid, width = L1 if of_l1 else STRENGTHS, deviation(problem.moments)
+    if width is None or problem.scaling.label is not None:  # then the penalty is in deviations already
+        return tuple(grid)
+    unit = problem.plan.loss.unit(width)
+    return tuple(float(f"{strength * unit / width ** (1 if of_l1 else 2):.4g}") for strength in grid)
 
 
 def _said_of(folds: Folds, time: Moment | None) -> str:

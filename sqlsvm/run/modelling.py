@@ -69,6 +69,7 @@ def model_of(
         intercept=float(design.moved(scaling.to_raw(beta))[constant.index]) + design.target.centre if constant else 0.0,
         weights=_weights(problem, beta, training.problem.nulls),
         label_centre=design.target.centre,
+        label_width=scaling.label,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},

@@ -9,6 +9,7 @@ from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.elastic import Elastic, Free, Side
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import L2, Penalty
 
 
@@ -31,15 +32,24 @@ class Penalising:
         return not (self.l1 or self.free or self.constrain)
 
     def of(self, problem: Data) -> Penalty:
+        strength, l1 = self._in_deviations(problem.scaling.label, problem.plan.loss)
         if self.is_plain:
-            return L2(self.strength)
+            return L2(strength)
         scaling, centre = problem.scaling, problem.plan.design.target.centre
         fold, rows = problem.work.engine.fold, None
         if self.constrain:
             rows = constraint(self.constrain, scaling, centre, problem.covariances, fold)
         place = next((e.place for e in scaling.numbers if not e.feature), None)
         free = Free(place, problem.plan.loss, tuple(sides(problem))) if self.free and place is not None else None
-        return Elastic(self.strength, self.l1, rows or Constraint.none(scaling.dimension), place, free)
+        return Elastic(strength, l1, rows or Constraint.none(scaling.dimension), place, free)
+
+    def _in_deviations(self, width: float | None, loss: Loss) -> tuple[float, float]:
+        """Both are for a label in deviations of this width, where weights are as much smaller, and psi is smaller by
+        its unit. These are what they are in the unit of the label."""
+        if width is None:
+            return self.strength, self.l1
+        unit = loss.unit(width)
+        return self.strength * unit / width**2, self.l1 * unit / width
 
 
 def sides(problem: Data) -> Iterator[Side]:

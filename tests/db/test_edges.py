@@ -18,7 +18,7 @@ from sqlsvm.run.train import train, train_each
 from sqlsvm.solve.interior import Limits, Split, minimise
 from tests.ground.joins import Join, words
 from tests.ground.opened import build
-from tests.ground.trained import measured_both_ways, training
+from tests.ground.trained import measured_both_ways, sensible, training
 from tests.typed import meant
 
 TABLES = """
@@ -113,7 +113,7 @@ def test_a_label_of_any_unit_is_proven(engine: Engine, unit: str, loss: str, in_
     """The rounding of sums is measured by the numbers in them, and not by 1."""
     made = join(f"SELECT o.v * {unit} AS v, o.x, b.z FROM o JOIN b ON b.k = o.k")
     with made.created(engine):
-        model = train(engine, "m", made.query, training("v", loss=loss, lam=1e-2, in_memory=in_memory))
+        model = train(engine, "m", made.query, sensible(label="v", loss=loss, lam=1e-2, delta=1e3, in_memory=in_memory))
     assert model.converged
     assert model.gap <= 1e-3
 

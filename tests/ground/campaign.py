@@ -22,6 +22,7 @@ from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.run.train import train_each
 from tests.ground.convex import optimum
 from tests.ground.joins import Join, words
+from tests.ground.losses import in_unit
 from tests.ground.trained import sensible
 from tests.typed import asked
 
@@ -178,16 +179,18 @@ def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values,
 def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
     x, beta, share, sign, constant = design(case, model, rows, sign)
     one = case.options["loss"]
-    classes = not case.number
+    classes, lam, l1_weight = not case.number, model.lam, case.options.get("l1", 0.0)
     origin = np.full(len(x), 0.0 if one == "logistic" else 1.0) if classes else sign - model.label_centre
     signs = sign if classes else np.ones(len(x))
+    if case.number and case.options["scale"] == "standard":
+        lam, l1_weight = in_unit(one, lam, l1_weight, origin, share, 1.0)
 
     def value(weights: Values) -> float:
         others = np.delete(weights, constant) if constant is not None else weights
         squares = others if case.free else weights
         z = origin - signs * (x @ weights)
-        l1 = case.options.get("l1", 0.0) * np.abs(others).sum()
-        return float(share @ psi(one, z)) + model.lam * float(squares @ squares) + float(l1)
+        l1 = l1_weight * np.abs(others).sum()
+        return float(share @ psi(one, z)) + lam * float(squares @ squares) + float(l1)
 
     at_model, slack = value(beta), CLOSE * value(np.zeros(len(beta))) * 1e-4 + 1e-300
     near = CLOSE * at_model + slack
@@ -206,8 +209,8 @@ def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
             origin,
             share,
             one,
-            model.lam,
-            l1=case.options.get("l1", 0.0),
+            lam,
+            l1=l1_weight,
             constant=constant,
             free=case.free,
             option=0.5 if one in ("quantile", "smooth_hinge") else 1.0,

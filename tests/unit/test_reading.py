@@ -195,6 +195,7 @@ FIELDS = {
     13: _FORM_10 | {"times", "digests"},
     14: _FORM_14,
     15: _FORM_14,
+    16: _FORM_14 | {"label_width"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured."""
 

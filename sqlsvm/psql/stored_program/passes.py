@@ -6,6 +6,7 @@ is a soft pass for each of a few widths, around the one that the sample asks for
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from sqlsvm.solve.loss import Loss
 
 WIDTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 """Of soft passes, as shares of the width that the sample asks for."""
+
+LARGEST = 1e100
+"""What stands for an infinite slope."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,15 @@ def facts_of_loss(loss: Loss, slopes: Sequence[float]) -> dict[str, Any]:
     that have classes have one origin. psi is at least what the pieces say. `slopes` are some of the steepest ones."""
     origins = (1.0, 2.0) if loss.origin is None else (loss.origin, loss.origin)
     growth, more = (np.array(loss.growth(origin)) for origin in origins)
-    near = loss.near
-    found = {"origin": loss.origin, "growth": growth.tolist(), "growth_by_origin": (more - growth).tolist()}
+    near, (steepest, dual) = loss.near, loss.bounds
+    found: dict[str, Any] = {
+        "origin": loss.origin,
+        "bent": min(loss.bent, LARGEST),
+        "growth": growth.tolist(),
+        "growth_by_origin": (more - growth).tolist(),
+    }
+    if isfinite(steepest):
+        found |= {"steepest": steepest, "dual": dual}
     return found | {
         "pieces": [asdict(piece) | {"value": piece.value - near.above} for piece in near.loss.pieces],
         "pulls": [{"u": u, "conjugate": float(loss.conjugate(np.array([u]))[0])} for u in slopes if u],

@@ -27,6 +27,7 @@ from sqlsvm.run.opening import open_problem
 from sqlsvm.run.training import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.elastic import Elastic
 from sqlsvm.solve.grain import ERROR_SHARE
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.loss import Loss
@@ -58,7 +59,8 @@ class Start:
 
 def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped]) -> Start:
     with open_problem(engine, text, training.problem, maps) as problem:
-        run: Run[Oracle] = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
+        penalty = training.penalising.of(problem)
+        run: Run[Oracle] = Run(JoinOracle(problem), penalty, training.effort)
         local = dane.sampled(run)
         with fitting_threads(local.columns):
             search = dane.Search(run, local)
@@ -66,7 +68,7 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
                 run.follow(search.proposals())
             point, width = search.settled
             local, unit, nothing = search.local, search.local.unit, np.zeros_like(point)
-            columns = _dense(local, point, training.l1)
+            columns = _dense(local, point, penalty.l1 if isinstance(penalty, Elastic) else 0.0)
             matrix = local.loss_curvature(point, search.curved, columns)
             found = _eigen(matrix)
     value, near = local.value(point, nothing, 0.0), width or dane.NEAR * unit

@@ -39,6 +39,12 @@ class Loss(ABC):
     """Has the label two classes, and is psi' 0 before the only knot, which is 0, and 1 after it? Then a cut is made of
     counts of rows."""
 
+    bounds = inf, inf
+    """No |u| and no |psi*(u)| is above these."""
+
+    bent: float = 0.0
+    """The slope up to which psi is curved; infinite if it always is, and 0 if it is straight between its knots."""
+
     @abstractmethod
     def value(self, z: Array) -> Array:
         """psi(z)."""
@@ -82,8 +88,13 @@ class Loss(ABC):
         exceed, where u are the slopes of rows on which the mean of psi is this, and their origins o have this root of
         the mean square."""
         (a, b, c), mean = self.growth(origin), max(mean, 0.0)  # rounding may have made it less
-        steepest, rise = self.steepness()
-        return float(a + b * mean**0.5 + c * mean), float(steepest + rise * mean**0.5)
+        (steepest, rise), (most, at_most) = self.steepness(), self.bounds
+        offset, slope = a + b * mean**0.5 + c * mean, steepest + rise * mean**0.5
+        return float(min(offset, most * abs(origin) + at_most)), float(min(slope, most))
+
+    def unit(self, width: float) -> float:
+        """Of psi, where residuals are measured in this width: the width or, where psi is curved, its square."""
+        return width * min(width, self.bent) if self.bent else width
 
     def shortfall(self, z: Array, u: Array) -> Array:
         """How far the line of slope u is below psi at z."""
@@ -126,6 +137,19 @@ class Piecewise(Loss):
     def is_step(self) -> bool:  # type: ignore[override]
         steps = [(piece.slope, piece.bend) for piece in self.pieces] == [(0.0, 0.0), (1.0, 0.0)]
         return steps and self.knots == (0.0,) and self.origin is not None
+
+    @property
+    def bent(self) -> float:  # type: ignore[override]
+        return max(map(abs, self.slopes)) if any(piece.bend for piece in self.pieces) else 0.0
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """psi* is convex, and its least value is -psi(0)."""
+        ends = np.array(self.slopes)
+        if not np.isfinite(ends).all():
+            return inf, inf
+        dual = [*self.conjugate(ends), *self.value(np.zeros(1))]
+        return float(np.abs(ends).max()), float(np.abs(dual).max())
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
