@@ -22,7 +22,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit site spark campaign race bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
+.PHONY: help demo test slow all suite lint unit site spark campaign race mutants bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ campaign: $(READY) ## train RUNS random problems and check each on the rows of i
 
 race: $(READY) ## count the passes of dane and of bundle on RUNS random problems: 500 in half an hour
 	$(BIN)/python -m tests.race $(or $(RUNS),500) $(or $(FIRST),0)
+
+mutants: $(READY) ## make RUNS random faults in the code and list those that no unit test finds: 60 in half an hour
+	$(BIN)/python -m tests.mutants $(or $(RUNS),60) $(or $(FIRST),1) build/mutants/$(or $(FIRST),1)
 
 attacks: $(READY)
 	SQLSVM_FAULTS=$(or $(MOMENTS),20) SQLSVM_BODIES=$(or $(BODIES),50000) \

@@ -1,0 +1,113 @@
+"""`python -m tests.mutants NUMBER SEED FOLDER`: random one-line faults, one at a time in a copy of the tree, each
+against the unit tests that name its module. A fault that none of them finds is printed. tests/mutants.txt has those of
+a run, and what each changes."""
+
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = "compile", "plan", "solve", "run"
+COPIED = "sqlsvm", "tests", "sql_templates", "pyproject.toml", "README.md"
+MOST = 240
+"""Seconds of the tests of one fault."""
+
+COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+}  # fmt: skip
+
+
+def changed(node: ast.AST) -> ast.AST | None:
+    """Another node in its place, or None."""
+    match node:
+        case ast.Compare(left, [op], others) if type(op) in COMPARED:
+            return ast.Compare(left, [COMPARED[type(op)]()], others)
+        case ast.BinOp(left, op, right) if type(op) in COMPUTED and not _is_text(left) and not _is_text(right):
+            return ast.BinOp(left, COMPUTED[type(op)](), right)
+        case ast.BoolOp(op, values):
+            return ast.BoolOp(ast.And() if isinstance(op, ast.Or) else ast.Or(), values)
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+        case ast.UnaryOp(ast.USub(), operand):
+            return operand
+        case ast.Constant(bool() as value):
+            return ast.Constant(not value)
+        case ast.Constant(int() | float() as value):
+            return ast.Constant(value + 1)
+        case ast.Call(ast.Name("max"), arguments, named):
+            return ast.Call(ast.Name("min"), arguments, named)
+        case ast.Call(ast.Name("min"), arguments, named):
+            return ast.Call(ast.Name("max"), arguments, named)
+    return None
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def faults(text: str) -> Iterator[tuple[int, str, str]]:
+    """Each is a line, the text before and the text after. Annotations are no code that runs."""
+    tree = ast.parse(text)
+    typed = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
+    notes = {id(node) for each in typed if each is not None for node in ast.walk(each)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.expr) or id(node) in notes or node.lineno != node.end_lineno:
+            continue
+        before = ast.get_source_segment(text, node)
+        if before and (new := changed(node)):
+            yield node.lineno, before, f"({ast.unparse(ast.fix_missing_locations(new))})"
+
+
+def tests_of(module: Path, copy: Path) -> list[str]:
+    """The unit tests that name it."""
+    name = ".".join(module.with_suffix("").parts)
+    found = [path for path in sorted((copy / "tests/unit").rglob("test_*.py")) if name in path.read_text()]
+    return [str(path.relative_to(copy)) for path in found]
+
+
+def survives(copy: Path, tests: list[str]) -> bool:
+    python = {**os.environ, "PYTHONPATH": str(copy)}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+    try:
+        done = subprocess.run(command, cwd=copy, env=python, capture_output=True, timeout=MOST, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def main(number: int, seed: int, copy: Path) -> None:
+    rng, left = random.Random(seed), 0
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name)
+        else:
+            shutil.copy(ROOT / name, copy / name)
+    every = [path for folder in FOLDERS for path in sorted((ROOT / "sqlsvm" / folder).rglob("*.py"))]
+    modules = [path for path in (each.relative_to(ROOT) for each in every) if tests_of(path, copy)]
+    for _ in range(number):
+        module = rng.choice(modules)
+        text = (copy / module).read_text()
+        line, before, after = rng.choice([*faults(text)] or [(0, "", "")])
+        if not line:
+            continue
+        lines = text.splitlines(keepends=True)
+        lines[line - 1] = lines[line - 1].replace(before, after, 1)
+        (copy / module).write_text("".join(lines))
+        if survives(copy, tests_of(module, copy)):
+            left += 1
+            print(f"{module}:{line}: {before}  ->  {after}", flush=True)
+        (copy / module).write_text(text)
+    print(f"{left} of {number} faults were not found (seed {seed})")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
