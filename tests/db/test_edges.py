@@ -128,7 +128,7 @@ def test_an_objective_of_0_says_how_far_that_is_known(engine: Engine) -> None:
 
 def test_folds_that_have_not_converged_are_marked(duckdb: Engine) -> None:
     made = join(MANY.format("o.y, o.x"))
-    asked = training(folds=2, max_passes=1, tol=1e-12, in_memory=0)
+    asked = training(folds=2, max_passes=1, tol=1e-12, in_memory=0, lam=1e-6)
     with made.created(duckdb):
         (model,) = train_each(duckdb, made.query, {"m": asked}, on_fold=lambda problem, weights: None)
     assert "has not converged in 2 of 2 folds" in model.notes[-1]
