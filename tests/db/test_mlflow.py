@@ -35,7 +35,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def svc() -> RelationalSVC:
-    return RelationalSVC(1e-2, sample=200, folds=3, probability="sigmoid").fit(TABLES, QUERY, "late")
+    return RelationalSVC(1e-2, loss="hinge", sample=200, folds=3, probability="sigmoid").fit(TABLES, QUERY, "late")
 
 
 def test_a_run_has_the_certificate_and_pyfunc_its_scores(svc: RelationalSVC) -> None:

@@ -40,7 +40,7 @@ KINDS = dict(TABLES) | {
 @pytest.fixture(scope="module")
 def svc() -> RelationalSVC:
     how: dict[str, Any] = {"class_weight": (1.0, 2.0), "probability": "sigmoid", "holdout": 0.2}
-    return RelationalSVC(1e-2, sample=200, **how).fit(TABLES, QUERY, "late")
+    return RelationalSVC(1e-2, loss="hinge", sample=200, **how).fit(TABLES, QUERY, "late")
 
 
 def joined() -> pd.DataFrame:
@@ -163,7 +163,7 @@ def test_what_is_known_of_it(svc: RelationalSVC) -> None:
     assert sorted(weights["weight"]) == sorted(svc.coef_[0])
     assert (svc.certificate_.gap, svc.certificate_.objective) == (svc.gap_, svc.objective_)
     assert "gap           " in str(svc)
-    assert str(RelationalSVC(1e-4)) == "RelationalSVC(1e-4)"
+    assert str(RelationalSVC(1e-4)) == "RelationalSVC(lam=0.0001)"
 
 
 def test_measures_are_a_frame(svc: RelationalSVC) -> None:
@@ -314,7 +314,10 @@ def test_a_screen_shows_the_steps_and_the_gap() -> None:
         ),
         ({"probability": "sigmoid"}, "probability needs rows .*\nHINT: add folds=5, or holdout=0.2"),
         ({"solver": "descent"}, "descent needs features in .*\nHINT: use scale='maxabs'"),
-        ({"by": "kind", "folds": 5}, "by takes no folds\nHINT: measure the groups with holdout=0.2"),
+        (
+            {"by": "kind", "holdout": 0.2, "probability": "sigmoid"},
+            "by takes no probability: .*\nHINT: measure the groups with holdout=0.2",
+        ),
         ({"work_schema": "x"}, "leave work_schema out"),
     ],
 )

@@ -105,7 +105,7 @@ def test_measures_on_the_rows_held_out(engine: Engine) -> None:
 def test_the_loss_on_rows_held_out_is_that_of_their_residuals(duckdb: Engine) -> None:
     join = numbers(np.random.default_rng(4), 800)
     with join.created(duckdb):
-        models = train_each(duckdb, join.query, path("lam", (1e-1, 1e-3), loss="absolute", holdout=0.25))
+        models = train_each(duckdb, join.query, path("lam", (10.0, 1e-3), loss="absolute", holdout=0.25))
         found = on_holdout(duckdb, models)
     for measures in found:
         assert measures["loss"] == pytest.approx(measures["mae"])
