@@ -59,7 +59,7 @@ def _choose(
 ) -> None:
     value = column.value
     if value.alias in late:
-        chosen.leave_out(f"{value.alias}.*", f"rows that may be dated at or after {time.value}")
+        chosen.leave_out(f"{value.alias}.*", f"with a date at or after {time.value} in some rows")
     elif not column.is_key and tells(column, label):
         chosen.telling.add(value)
         chosen.leave_out(value, f"tells the label {label.value}")
@@ -88,12 +88,9 @@ def _is_late(column: Looked, time: Looked) -> bool:
 
 
 def _late_tables(rows: Joined, columns: Sequence[Looked], time: Looked) -> set[str]:
-    """The lookups of which every date is at or after the row in some rows: they may be of the future."""
-    dates: dict[str, list[bool]] = {}
-    for column in columns:
-        if column.kind in DATES and column.value.alias != rows.alias and len(column.known):
-            dates.setdefault(column.value.alias, []).append(_is_late(column, time))
-    late = {alias for alias, found in dates.items() if all(found)}
+    """The lookups with a date at or after the row in some rows: what else they say may have been written then."""
+    dates = [column for column in columns if column.kind in DATES and column.value.alias != rows.alias]
+    late = {column.value.alias for column in dates if _is_late(column, time)}
     for step in rows.steps:  # what is reached through such a row
         if step.source in late:
             late.add(step.alias)

@@ -15,18 +15,21 @@ from tests.typed import asked
 
 SHOP = """
     CREATE TABLE regions (id INT PRIMARY KEY, climate TEXT);
-    CREATE TABLE customers (id INT PRIMARY KEY, region_id INT {regions}, name TEXT, age INT, born DATE, seen DATE);
+    CREATE TABLE customers (id INT PRIMARY KEY, region_id INT {regions}, name TEXT, age INT, born DATE);
+    CREATE TABLE couriers (id INT PRIMARY KEY, rating INT, last_ride DATE);
     CREATE TABLE orders (
         id INT PRIMARY KEY, customer_id INT {customers}, placed_at TIMESTAMP, amount FLOAT8, channel TEXT,
-        delivered_at TIMESTAMP, delay FLOAT8, refund FLOAT8, late BOOLEAN, "Order" INT, "Wei""rd name" INT);
+        delivered_at TIMESTAMP, delay FLOAT8, refund FLOAT8, late BOOLEAN, "Order" INT, "Wei""rd name" INT,
+        courier_id INT);
     INSERT INTO regions SELECT n, CASE WHEN n % 2 = 0 THEN 'wet' ELSE 'dry' END FROM GENERATE_SERIES(1, 6) AS g(n);
     INSERT INTO customers SELECT n, 1 + n % 6, 'name ' || n, 20 + n * 7 % 50,
-        DATE '1970-01-01' + CAST(n * 100 % 9000 AS INT),
-        DATE '2024-06-01' + CAST(n AS INT) FROM GENERATE_SERIES(1, 40) AS g(n);
+        DATE '1970-01-01' + CAST(n * 100 % 9000 AS INT) FROM GENERATE_SERIES(1, 40) AS g(n);
+    INSERT INTO couriers SELECT n, n * 7 % 5, DATE '2024-06-01' + CAST(n AS INT) FROM GENERATE_SERIES(1, 9) AS g(n);
     INSERT INTO orders SELECT n, 1 + n * 7 % 40, TIMESTAMP '2024-01-01 08:00:00' + n * INTERVAL '1 day', n * 13 % 40,
         CASE n % 3 WHEN 0 THEN 'web' WHEN 1 THEN 'shop' ELSE 'phone' END,
         TIMESTAMP '2024-01-01 08:00:00' + (n + n * 11 % 9) * INTERVAL '1 day', n * 11 % 9,
-        CASE WHEN n * 11 % 9 > 4 THEN 5.0 + n % 3 END, n * 11 % 9 > 4, n * 17 % 23, n * 19 % 29
+        CASE WHEN n * 11 % 9 > 4 THEN 5.0 + n % 3 END, n * 11 % 9 > 4, n * 17 % 23, n * 19 % 29,
+        1 + n % 9
         FROM GENERATE_SERIES(1, 300) AS g(n)
 """
 
@@ -53,10 +56,8 @@ def test_the_row_and_its_lookups(engine: Engine, declared: bool) -> None:
     said = plain(found)
     assert ("guessed by its name, and 40 of 40 values are there" in said) == (not declared)
     assert "left out, tells the label orders.late: orders.delay, orders.refund" in said
-    assert (
-        "left out, at or after orders.placed_at in some rows, so set after it: orders.delivered_at, customers.seen"
-        in said
-    )
+    assert "left out, at or after orders.placed_at in some rows, so set after it: orders.delivered_at" in said
+    assert "left out, with a date at or after orders.placed_at in some rows: couriers.*" in said
     assert "left out, a text of its own in most rows of its table: customers.name" in said
     assert '"Order"' in found.query
     assert '"Wei""rd name"' in found.query
@@ -123,7 +124,7 @@ def test_what_is_not_there(engine: Engine) -> None:
     shop(engine, True)
     with pytest.raises(OptionError, match=r"there is no table order\n") as no_table:
         suggest(engine, Wanted("order", "late", "placed_at"))
-    assert no_table.value.hint == "is it orders?"
+    assert "is it orders" in str(no_table.value.hint)
     with pytest.raises(OptionError, match=r"--label: orders has no column lat\n"):
         suggest(engine, Wanted("orders", "lat", "placed_at"))
     with pytest.raises(OptionError, match="--time: channel is of type"):
@@ -134,6 +135,6 @@ def test_names_need_no_path(engine: Engine) -> None:
     if engine.dialect != "postgres":
         pytest.skip("only PostgreSQL has a path that matters")
     shop(engine, True)
-    names = re.findall(r"(?:FROM|JOIN) (\S+)", suggest(engine, Wanted("orders", "late", "placed_at")).query)
-    assert names
-    assert all("." in name for name in names)
+    query = suggest(engine, Wanted("orders", "late", "placed_at")).query
+    assert re.search(r"FROM public\.orders\b", query)
+    assert not re.search(r"(FROM|JOIN) (orders|customers|regions|couriers)\s", query)
