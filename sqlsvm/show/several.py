@@ -59,7 +59,7 @@ def _said(found: Sequence[Trained], option: Option, by: str | None, simplest: bo
     passes, seconds = sum(t.model.passes for t in found), sum(t.model.total_seconds or 0.0 for t in found)
     yield f"{len(found)} models in {passes} passes, {seconds:.2f} s in all"
     if folds := [measure.folds for measure in found[0].model.validation.values()]:
-        yield f"the measures are the means of {len(folds[0])} folds"
+        yield f"the measures are the means {f'of {len(folds[0])} folds' if folds[0] else 'of the folds of all groups'}"
     elif found[0].holdout:
         yield "the measures are of the rows held out"
     if any(t.above_next is not None for t in found):
