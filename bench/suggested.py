@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.f1 import TABLES, TASK, TASKS, TEST, VALIDATION, Task, auc
 from sqlsvm.engine.given import opened
-from sqlsvm.suggest.suggest import Wanted, suggest
+from sqlsvm.suggestion.suggest import Wanted, suggest
 
 FILES = (
     *("races", "results", "qualifying", "driver_standings", "constructor_standings", "constructor_results", "drivers"),

@@ -9,7 +9,7 @@ from sqlsvm.cli.options import Refused, database, json_wanted, opened, option, t
 from sqlsvm.options import AUTO, CHOSEN
 
 if TYPE_CHECKING:
-    from sqlsvm.suggest.suggest import Suggestion, Wanted
+    from sqlsvm.suggestion.suggest import Suggestion, Wanted
 
 
 def _listed(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -69,7 +69,7 @@ def suggest(dsn: str, as_json: bool, **wanted: Any) -> None:
     the last was, means, extremes, trends and shares. Foreign keys are those that the database declares, or guesses,
     which the comments say. What is left out is in a comment, with the reason.
     """
-    from sqlsvm.suggest.suggest import suggest as written
+    from sqlsvm.suggestion.suggest import suggest as written
 
     with opened(dsn) as engine:
         found = written(engine, wanted_of(**wanted))
@@ -79,7 +79,7 @@ def suggest(dsn: str, as_json: bool, **wanted: Any) -> None:
 
 def suggested_query(dsn: str, table: str, options: dict[str, Any], **more: Any) -> str:
     """The query of a training, and what a training of such a query needs, unless the command line says it."""
-    from sqlsvm.suggest.suggest import suggest as written
+    from sqlsvm.suggestion.suggest import suggest as written
 
     context = click.get_current_context()
     for needed in ("label", "time"):
@@ -103,6 +103,6 @@ def _ask(found: "Suggestion") -> None:
 
 
 def wanted_of(**options: Any) -> "Wanted":
-    from sqlsvm.suggest.suggest import Wanted
+    from sqlsvm.suggestion.suggest import Wanted
 
     return Wanted(**{name: value for name, value in options.items() if value is not None})

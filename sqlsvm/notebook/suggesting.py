@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sqlsvm.engine.given import Database, opened
 from sqlsvm.notebook.told import in_python
-from sqlsvm.suggest.suggest import Suggestion, Wanted
-from sqlsvm.suggest.suggest import suggest as written
+from sqlsvm.suggestion.suggest import Suggestion, Wanted
+from sqlsvm.suggestion.suggest import suggest as written
 
 __all__ = ["suggest"]
 

@@ -8,8 +8,8 @@ import pytest
 from sqlsvm.ask.leaks import leaks
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.suggest.schema import read_schema
-from sqlsvm.suggest.suggest import Suggestion, Wanted, suggest
+from sqlsvm.suggestion.schema import read_schema
+from sqlsvm.suggestion.suggest import Suggestion, Wanted, suggest
 from tests.ground.opened import build
 from tests.typed import asked
 

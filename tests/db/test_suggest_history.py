@@ -9,7 +9,7 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.suggest.suggest import Wanted, suggest
+from sqlsvm.suggestion.suggest import Wanted, suggest
 from tests.ground.opened import build
 from tests.typed import asked
 

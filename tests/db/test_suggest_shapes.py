@@ -6,7 +6,7 @@ from time import process_time
 import pytest
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.suggest.suggest import Suggestion, Wanted, suggest
+from sqlsvm.suggestion.suggest import Suggestion, Wanted, suggest
 from tests.ground.opened import build
 from tests.typed import asked
 

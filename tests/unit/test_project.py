@@ -15,6 +15,8 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
+import sqlsvm
+
 ROOT = Path(__file__).parents[2]
 
 # From the bottom up: a file imports only from its own layer and from those above it in this list.
@@ -33,7 +35,7 @@ LAYERS = (
     "run",
     "store",
     "ask",
-    "suggest",
+    "suggestion",
     "psql",
     "show",
     "report",
@@ -198,6 +200,11 @@ def test_no_circles() -> None:
 )
 def test_circle(graph: dict[str, set[str]], found: tuple[str, ...]) -> None:
     assert circle(graph) == found
+
+
+def test_no_module_hides_a_function() -> None:
+    """Once a module is imported, it stands in the package under its name, instead of the function."""
+    assert {path.stem for path in (ROOT / "sqlsvm").iterdir()} & set(sqlsvm.__all__) == set()
 
 
 def test_what_is_special_about_an_engine_is_said_in_engine() -> None:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, ForeignKey
-from sqlsvm.suggest.table import Table
+from sqlsvm.suggestion.table import Table
 from sqlsvm.terminal import amount
 
 WITHIN = 0.99

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.suggest.joined import Joined, Value, unused
-from sqlsvm.suggest.looked import moment
-from sqlsvm.suggest.measures import Measure
-from sqlsvm.suggest.sources import Events, used_steps
-from sqlsvm.suggest.windows import Window
+from sqlsvm.suggestion.joined import Joined, Value, unused
+from sqlsvm.suggestion.looked import moment
+from sqlsvm.suggestion.measures import Measure
+from sqlsvm.suggestion.sources import Events, used_steps
+from sqlsvm.suggestion.windows import Window
 from sqlsvm.times import DATES, DAY
 
 SECOND, NUMBER, WHEN, IS_ROW, MARK = "at_second", "number", "known_at", "is_row", "mark"

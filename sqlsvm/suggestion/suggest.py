@@ -8,14 +8,14 @@ from sqlglot import exp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.query.names import meant
-from sqlsvm.suggest import write
-from sqlsvm.suggest.features import Chosen, row_features
-from sqlsvm.suggest.histories import Writer, with_histories
-from sqlsvm.suggest.joined import Joined, Value, joined, word
-from sqlsvm.suggest.schema import Schema, read_schema
-from sqlsvm.suggest.sources import Search
-from sqlsvm.suggest.table import Table
-from sqlsvm.suggest.windows import fitting, read
+from sqlsvm.suggestion import write
+from sqlsvm.suggestion.features import Chosen, row_features
+from sqlsvm.suggestion.histories import Writer, with_histories
+from sqlsvm.suggestion.joined import Joined, Value, joined, word
+from sqlsvm.suggestion.schema import Schema, read_schema
+from sqlsvm.suggestion.sources import Search
+from sqlsvm.suggestion.table import Table
+from sqlsvm.suggestion.windows import fitting, read
 from sqlsvm.times import DATES
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.suggest.joined import Joined, Step, Value
+from sqlsvm.suggestion.joined import Joined, Step, Value
 from sqlsvm.times import DATES
 
 READ = 20_000

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sqlsvm.engine.base import Engine, ForeignKey
-from sqlsvm.suggest.joined import Joined, Step, Value, joined, unused, word
-from sqlsvm.suggest.looked import Looked, looked
-from sqlsvm.suggest.schema import Schema
-from sqlsvm.suggest.table import Table
+from sqlsvm.suggestion.joined import Joined, Step, Value, joined, unused, word
+from sqlsvm.suggestion.looked import Looked, looked
+from sqlsvm.suggestion.schema import Schema
+from sqlsvm.suggestion.table import Table
 from sqlsvm.times import DATES
 
 MOST = 12

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
-from sqlsvm.suggest.joined import Joined, Value, unused, word
-from sqlsvm.suggest.looked import Looked, looked, seconds
-from sqlsvm.suggest.telling import tells
+from sqlsvm.suggestion.joined import Joined, Value, unused, word
+from sqlsvm.suggestion.looked import Looked, looked, seconds
+from sqlsvm.suggestion.telling import tells
 from sqlsvm.times import DATES, DAY
 
 

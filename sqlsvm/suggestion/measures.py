@@ -8,9 +8,9 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.suggest.joined import unused, word
-from sqlsvm.suggest.looked import Looked, is_id
-from sqlsvm.suggest.sources import Events
+from sqlsvm.suggestion.joined import unused, word
+from sqlsvm.suggestion.looked import Looked, is_id
+from sqlsvm.suggestion.sources import Events
 from sqlsvm.times import DATES
 
 COMMON = 4

@@ -9,8 +9,8 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.suggest.looked import moment
-from sqlsvm.suggest.sources import Events
+from sqlsvm.suggestion.looked import moment
+from sqlsvm.suggestion.sources import Events
 from sqlsvm.times import DATES, DAY
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY, "week": 7 * DAY, "month": 30 * DAY, "year": 365 * DAY}

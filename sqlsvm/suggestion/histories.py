@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.suggest.features import Feature
-from sqlsvm.suggest.history import LAST, SECOND, Block, Points
-from sqlsvm.suggest.joined import Joined, Value, aliased, unused, word
-from sqlsvm.suggest.looked import moment
-from sqlsvm.suggest.measures import measures
-from sqlsvm.suggest.sources import Events, Owner
-from sqlsvm.suggest.windows import Window
-from sqlsvm.suggest.write import commented
+from sqlsvm.suggestion.features import Feature
+from sqlsvm.suggestion.history import LAST, SECOND, Block, Points
+from sqlsvm.suggestion.joined import Joined, Value, aliased, unused, word
+from sqlsvm.suggestion.looked import moment
+from sqlsvm.suggestion.measures import measures
+from sqlsvm.suggestion.sources import Events, Owner
+from sqlsvm.suggestion.windows import Window
+from sqlsvm.suggestion.write import commented
 
 MOST_FEATURES = 1000
 """PostgreSQL allows 1,600 columns."""

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, ForeignKey
-from sqlsvm.suggest.schema import Schema
-from sqlsvm.suggest.table import Table
+from sqlsvm.suggestion.schema import Schema
+from sqlsvm.suggestion.table import Table
 
 DEPTH = 2
 """So many foreign keys in a row are followed."""

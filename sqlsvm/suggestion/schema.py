@@ -11,8 +11,8 @@ from sqlglot.errors import SqlglotError
 
 from sqlsvm.engine.base import Engine, ForeignKey
 from sqlsvm.errors import EngineError, OptionError
-from sqlsvm.suggest.guess import guessed
-from sqlsvm.suggest.table import Table
+from sqlsvm.suggestion.guess import guessed
+from sqlsvm.suggestion.table import Table
 
 
 @dataclass(frozen=True)

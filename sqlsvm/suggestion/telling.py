@@ -4,7 +4,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Values
 from sqlsvm.solve.ranks import ranks
-from sqlsvm.suggest.looked import Looked
+from sqlsvm.suggestion.looked import Looked
 
 NEARLY = 0.99
 """The share of the rows, or of pairs of rows, that a column must tell right."""
