@@ -118,6 +118,18 @@ def auc(scores: Any, positive: Any) -> float:
     return float(positive @ below / (positive.sum() * (1.0 - positive).sum()))
 
 
+def on_later_rows(model: Any, con: duckdb.DuckDBPyConnection, dated: str, is_class: bool) -> tuple[float, float]:
+    """Train on the rows before the test, of a query that ends with their date: AUC, or the mean absolute error, of the
+    rows after it, and the seconds of the training."""
+    began = perf_counter()
+    model.fit(con, f"{dated} < {TEST}", "label")
+    seconds = perf_counter() - began
+    later = con.execute(f"{dated} >= {TEST}").df()
+    scores = np.asarray(model.decision_function(later) if is_class else model.predict(later), dtype=float)
+    label = later["label"].to_numpy().astype(float)
+    return auc(scores, label) if is_class else float(np.abs(label - scores).mean()), seconds
+
+
 def measured(con: duckdb.DuckDBPyConnection, name: str, task: Task, forward: bool) -> None:
     con.execute(TASK.format(**vars(task), validation=VALIDATION, test=TEST))
     text = query()
@@ -126,13 +138,7 @@ def measured(con: duckdb.DuckDBPyConnection, name: str, task: Task, forward: boo
         model: Any = RelationalSVC("auto", loss="auto", time=when, nulls="mean", verbose=False)
     else:
         model = RelationalSVR("auto", loss="absolute", time=when, nulls="mean", verbose=False)
-    began = perf_counter()
-    model.fit(con, f"{text} WHERE t.date < {TEST}", "label")
-    seconds = perf_counter() - began
-    later = con.execute(f"{text} WHERE t.date >= {TEST}").df()
-    scores = np.asarray(model.decision_function(later) if is_class else model.predict(later), dtype=float)
-    label = later["label"].to_numpy().astype(float)
-    found = auc(scores, label) if is_class else float(np.abs(label - scores).mean())
+    found, seconds = on_later_rows(model, con, f"{text} WHERE t.date", is_class)
     met = found >= task.wanted if is_class else found <= task.wanted
     kept = "met" if met and seconds <= SECONDS and model.gap_ <= GAP else "MISSED"
     chosen = model.model_.chosen

@@ -12,13 +12,12 @@ import argparse
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import duckdb
-import numpy as np
 
-from bench.f1 import TABLES, TASK, TASKS, TEST, VALIDATION, Task, auc
+from bench.f1 import TABLES, TASK, TASKS, TEST, VALIDATION, Task, on_later_rows
 from sqlsvm.engine.given import opened
 from sqlsvm.suggestion.suggest import Wanted, suggest
 
@@ -55,13 +54,7 @@ def measured(con: duckdb.DuckDBPyConnection, name: str, task: Task, lam: Any) ->
     kind: Any = RelationalSVC if is_class else RelationalSVR
     loss = "logistic" if is_class else "squared"
     model = kind(lam, loss=loss, time="date" if lam == "auto" else None, nulls="mean", verbose=False)
-    began = perf_counter()
-    model.fit(con, f"{query} WHERE task.date < {TEST}", "label")
-    seconds = perf_counter() - began
-    later = con.execute(f"{query} WHERE task.date >= {TEST}").df()
-    scores = np.asarray(model.decision_function(later) if is_class else model.predict(later), dtype=float)
-    label = later["label"].to_numpy().astype(float)
-    found = auc(scores, label) if is_class else float(np.abs(label - scores).mean())
+    found, seconds = on_later_rows(model, con, f"{query} WHERE task.date", is_class)
     met = found >= WANTED[name] if is_class else found <= WANTED[name]
     said = "met" if met and model.gap_ <= 1e-3 else "MISSED"
     print(f"{name:16} {task.measure} {found:.3f}  {said} ({WANTED[name]:g})  gap {model.gap_:.1g}, {seconds:.1f} s")

@@ -78,40 +78,34 @@ def _count_if(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made |
     return _count(Aggregate(exp.Count, None, (*aggregate.conditions, aggregate.value)), sizes, type_)
 
 
-def _summed(aggregate: Aggregate, sizes: Sizes) -> tuple[list[Total], Total] | None:
-    """The sums of its terms, and the number of rows."""
+def _from_sums(
+    aggregate: Aggregate,
+    sizes: Sizes,
+    type_: exp.DataType,
+    shown: Callable[[exp.Expression, exp.Expression], exp.Expression],
+) -> Made | None:
+    """`shown`: the sum and the number of rows -> the value, where there are rows."""
     assert aggregate.value is not None
     among, value = _among(aggregate), value_of(aggregate.value, sizes)
     if value is None:
         return None
-    return [Total(times(among, term)) for term in value.terms], Total(times(among, value.present))
+    terms = [Total(times(among, term)) for term in value.terms]
+    number = Total(times(among, value.present))
+
+    def found(read: Read) -> exp.Expression:
+        total = exp.cast(sql.plus(*(read(term)[0] for term in terms)), type_)
+        rows = exp.cast(read(number)[0], type_)
+        return sql.case(sql.positive(read(number)[0]), shown(total, rows))
+
+    return (*terms, number), found
 
 
 def _sum(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    found = _summed(aggregate, sizes)
-    if found is None:
-        return None
-    terms, number = found
-
-    def value(read: Read) -> exp.Expression:
-        total = sql.plus(*(read(term)[0] for term in terms))
-        return sql.case(sql.positive(read(number)[0]), exp.cast(total, type_))
-
-    return (*terms, number), value
+    return _from_sums(aggregate, sizes, type_, lambda total, rows: total)
 
 
 def _mean(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    found = _summed(aggregate, sizes)
-    if found is None:
-        return None
-    terms, number = found
-
-    def value(read: Read) -> exp.Expression:
-        total = sql.plus(*(read(term)[0] for term in terms))
-        rows = exp.cast(read(number)[0], type_)
-        return sql.case(sql.positive(read(number)[0]), exp.Div(this=exp.cast(total, type_), expression=rows))
-
-    return (*terms, number), value
+    return _from_sums(aggregate, sizes, type_, lambda total, rows: exp.Div(this=total, expression=rows))
 
 
 def _extreme(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
