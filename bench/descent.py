@@ -9,7 +9,8 @@ counting within (1 + epsilon) costs is how far a line stays above that one.
 from typing import Any
 
 from bench.results import EXACT
-from sqlsvm.solve import dane, descent
+from sqlsvm.lab.solve import descent
+from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 from tests.ground.chain import chain_oracle

@@ -29,7 +29,14 @@ CONTENTS = {
         *("docs/queries", "docs/suggest", "docs/command-line", "docs/options", "docs/sql-functions", "docs/databases"),
         *("docs/questions", "docs/security", "docs/reliability", "CHANGELOG"),
     ),
-    "Explanation": ("docs/certificate", "docs/how-it-works", "bench/RESULTS", "bench/MAPS", "bench/NEURAL"),
+    "Explanation": (
+        "docs/certificate",
+        "docs/how-it-works",
+        "docs/papers",
+        "bench/RESULTS",
+        "bench/MAPS",
+        "bench/NEURAL",
+    ),
     "For developers": ("CONTRIBUTING", "SECURITY", "docs/internals", "sql_templates/README", "bench/README"),
 }
 

@@ -11,12 +11,12 @@ from math import ceil
 import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, by_label, on_list
-from sqlsvm.ask.machine import evaluate_machine
 from sqlsvm.ask.probabilities import probabilities
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.score_bins import read_bins
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.lab.ask.machine import evaluate_machine
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability

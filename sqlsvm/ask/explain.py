@@ -11,7 +11,6 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError
 
 from sqlsvm import sql
-from sqlsvm.ask.counting import EPSILON, row_count_program
 from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text, shared_terms
 from sqlsvm.compile.copies import working_tables
@@ -32,6 +31,8 @@ from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine, Texts
+from sqlsvm.lab.ask.counting import EPSILON, row_count_program
+from sqlsvm.lab.run.pseudo_oracle import of_label, sketching
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
@@ -49,7 +50,6 @@ from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problems import Problems
-from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array

@@ -256,7 +256,7 @@ def count(
     instead: for each label and each level, the largest threshold that 1 - label * score reaches in that many rows. Each
     level is 1 + epsilon times the one before.
     """
-    from sqlsvm.ask import counting
+    from sqlsvm.lab.ask import counting
     from sqlsvm.plan.by_name import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.opening import maps_of, open_problem

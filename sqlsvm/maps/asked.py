@@ -23,7 +23,7 @@ from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.names import meant
 
 if TYPE_CHECKING:
-    from sqlsvm.neural.training import Examples
+    from sqlsvm.lab.neural.training import Examples
 
 Array = NDArray[np.float64]
 

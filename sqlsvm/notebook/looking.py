@@ -6,7 +6,6 @@ from inspect import signature
 from typing import Any
 
 from sqlsvm.ask import components as of_components
-from sqlsvm.ask import counting
 from sqlsvm.ask import describe as of_columns
 from sqlsvm.ask import explain as explaining
 from sqlsvm.ask import inspect as of_joins
@@ -14,6 +13,7 @@ from sqlsvm.ask.describe import Description
 from sqlsvm.ask.explain import Explanation
 from sqlsvm.ask.inspect import Inspection
 from sqlsvm.engine.given import Database, opened, query_of
+from sqlsvm.lab.ask import counting
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
 from sqlsvm.notebook.told import described, in_python

@@ -102,7 +102,7 @@ class Making:
         way before the first pass."""
         data = each[0].data
         if training.solver == "pegasos":
-            from sqlsvm.run.machine import streamed
+            from sqlsvm.lab.run.machine import streamed
 
             return [streamed(data, 2.0 * training.penalising.strength, training.effort, _looked)]
         if self.start is None:
@@ -134,7 +134,7 @@ class Making:
     def _machine(self, problems: Problems, left_out: Moments | None) -> Model:
         """Its objective has half of the strength before the square of the norm. The weights are 0: they say which
         columns and categories there are."""
-        from sqlsvm.run.machine import learned
+        from sqlsvm.lab.run.machine import learned
 
         ((name, training),) = problems.trainings.items()
         (problem,) = problems.each(training)

@@ -147,8 +147,8 @@ class Problems:
     def _alone(self, training: Training, problem: Problem, going: Going, state: State | None) -> Solution:
         effort = _effort(training, state)
         if training.solver == "descent":
-            from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
-            from sqlsvm.solve import descent
+            from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
+            from sqlsvm.lab.solve import descent
 
             assert isinstance(problem.penalty, L2)  # a training by descent has no other
             going["state"] = state

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from sqlsvm.kernel.machine import Machine
+from sqlsvm.lab.kernel.machine import Machine
 from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import CHOSEN, DEFAULTS, OPTIONS, STRENGTHS, LossName, ProbabilityMethod, Solver, check
 from sqlsvm.plan.constraints import given

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from rich.text import Text
 
-from sqlsvm.ask.counting import Count, Threshold
+from sqlsvm.lab.ask.counting import Count, Threshold
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.terminal import amount, printable
 

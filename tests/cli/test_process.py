@@ -11,13 +11,13 @@ from tests.cli.command import ROOT, environment
 TRAIN = ["train", "--dsn", "duckdb:", "--label", "y", "--query", "SELECT t.y, t.x FROM 't.csv' AS t"]
 NOT_NEEDED = (
     "sqlsvm.ask.",
-    "sqlsvm.kernel.learn",
+    "sqlsvm.lab.kernel.learn",
     "sqlsvm.maps.resolve",
-    "sqlsvm.neural",
+    "sqlsvm.lab.neural",
     "sqlsvm.run.folding",
     "sqlsvm.run.groups",
     "sqlsvm.run.join_oracle",
-    "sqlsvm.run.machine",
+    "sqlsvm.lab.run.machine",
     "sqlglot.dialects.postgres",
     "sqlglot.dialects.spark",
     "psycopg",

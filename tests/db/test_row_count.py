@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sqlsvm.ask.counting import Count, generalised, row_counts
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.lab.ask.counting import Count, generalised, row_counts
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.plan import Method
 from sqlsvm.run.workspace import workspace
@@ -99,7 +99,7 @@ def test_thresholds_do_not_make_the_join(engine: Engine, monkeypatch: pytest.Mon
     with workspace(engine) as work:
         problem = opened(work, text, Wish()).problem
         assert len(list(generalised(problem, beta, 0.5))) > 2
-        monkeypatch.setattr("sqlsvm.ask.counting.LONGEST_LIST", 8)
+        monkeypatch.setattr("sqlsvm.lab.ask.counting.LONGEST_LIST", 8)
         with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: --counting sketch"):
             list(generalised(problem, beta, 0.5))
 

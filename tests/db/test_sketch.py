@@ -10,14 +10,14 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import sql
-from sqlsvm.compile.levels import compressions, levels, step_for
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
-from sqlsvm.compile.sketch import EXCESS, REACHED, counted, excess, reached_levels
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.lab.compile.levels import compressions, levels, step_for
+from sqlsvm.lab.compile.sketch import EXCESS, REACHED, counted, excess, reached_levels
+from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, THETA
 from sqlsvm.run.data import Data
-from sqlsvm.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened_problem, opened_world

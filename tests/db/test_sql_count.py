@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.counting import generalised, row_counts
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.compile.oracle import NEAR
 from sqlsvm.engine.base import Engine, StatementError, Text, Values
+from sqlsvm.lab.ask.counting import generalised, row_counts
+from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.measures import TWO, of_scores
 from sqlsvm.model.evaluation import CELLS, Evaluation
 from sqlsvm.options import Counting
@@ -21,7 +22,6 @@ from sqlsvm.plan.scaling import Scaling, scaling
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join

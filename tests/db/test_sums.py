@@ -10,11 +10,11 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.ask.counting import row_counts
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.explain import analyze, explain
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError, QueryError, SqlsvmError
+from sqlsvm.lab.ask.counting import row_counts
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Feature

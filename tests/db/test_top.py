@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.ask.counting import row_counts
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.estimator import ParameterError, RelationalSVC
+from sqlsvm.lab.ask.counting import row_counts
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict

@@ -26,6 +26,7 @@ FOR_USERS = (
         "nonlinear",
         "on-a-cluster",
         "options",
+        "papers",
         "python",
     ),
     *("queries", "questions", "reliability", "sql-functions", "suggest"),

@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from sqlsvm.solve import dane, descent
+from sqlsvm.lab.solve import descent
+from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle, levels_sum

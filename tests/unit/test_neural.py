@@ -9,12 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlsvm.engine.base import Values
-from sqlsvm.kernel.functions import Kernel
-from sqlsvm.neural.alignment import alignment
-from sqlsvm.neural.kernels import Between
-from sqlsvm.neural.layers import Convolution, Dense, Dropout, Flatten, Layer, MaxPool, Normalise, Relu
-from sqlsvm.neural.network import Network, connected
-from sqlsvm.neural.training import Descent, Examples, Steps, aligned, batch_gradient, batched, fitted, projected, stored
+from sqlsvm.lab.kernel.functions import Kernel
+from sqlsvm.lab.neural.alignment import alignment
+from sqlsvm.lab.neural.kernels import Between
+from sqlsvm.lab.neural.layers import Convolution, Dense, Dropout, Flatten, Layer, MaxPool, Normalise, Relu
+from sqlsvm.lab.neural.network import Network, connected
+from sqlsvm.lab.neural.training import (
+    Descent,
+    Examples,
+    Steps,
+    aligned,
+    batch_gradient,
+    batched,
+    fitted,
+    projected,
+    stored,
+)
 
 KERNELS = [Kernel("rbf", 0.7), Kernel("linear"), Kernel("poly", 0.3), Kernel("sigmoid", 0.4)]
 

@@ -9,12 +9,13 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.lines import RESTS
 from sqlsvm.compile.moments import CATEGORIES, RANGE, moments, multiplied, needed, products, products_name
 from sqlsvm.compile.oracle import NEAR, counting, is_even, reach, roundings, totals_name
-from sqlsvm.compile.row_count import row_count, thresholds
-from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import MIDDLE, rounding
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
+from sqlsvm.lab.compile.row_count import row_count, thresholds
+from sqlsvm.lab.compile.sketch import sizes
+from sqlsvm.lab.run.pseudo_oracle import far_sums
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
@@ -42,7 +43,6 @@ from sqlsvm.query.whole import check_steady
 from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.pseudo_oracle import far_sums
 from sqlsvm.run.train import settled_on
 from sqlsvm.run.training import Training
 

@@ -6,13 +6,13 @@ from math import prod
 
 import numpy as np
 
-from sqlsvm.compile.levels import compressions, levels, real_levels, step_for
 from sqlsvm.compile.resolve import resolve, sums
-from sqlsvm.compile.sketch import EXCESS, counted, excess, perturbed, size_name, sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.compile.weighting import Step
 from sqlsvm.engine.base import Rows
+from sqlsvm.lab.compile.levels import compressions, levels, real_levels, step_for
+from sqlsvm.lab.compile.sketch import EXCESS, counted, excess, perturbed, size_name, sizes
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqlsvm.neural.layers import Batch
+from sqlsvm.lab.neural.layers import Batch
 
 
 def alignment(k: Batch, target: Batch) -> tuple[float, Batch]:

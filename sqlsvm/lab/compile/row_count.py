@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.compress import LEVELS_TABLE, levels_statement
 from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts
 from sqlsvm.compile.scores import scored, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally, active_rows
+from sqlsvm.lab.compile.compress import LEVELS_TABLE, levels_statement
 from sqlsvm.plan.parameters import BOUND, BUCKETS
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE

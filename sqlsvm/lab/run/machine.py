@@ -9,12 +9,12 @@ from time import perf_counter
 import numpy as np
 
 from sqlsvm.errors import DataError
-from sqlsvm.kernel.decomposition import Dual
-from sqlsvm.kernel.functions import Kernel
-from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
-from sqlsvm.kernel.machine import Machine
-from sqlsvm.kernel.pegasos import Linear
-from sqlsvm.kernel.rows import Block, Joined
+from sqlsvm.lab.kernel.decomposition import Dual
+from sqlsvm.lab.kernel.functions import Kernel
+from sqlsvm.lab.kernel.learn import Task, decomposed, stepped, usual_gamma
+from sqlsvm.lab.kernel.machine import Machine
+from sqlsvm.lab.kernel.pegasos import Linear
+from sqlsvm.lab.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
 from sqlsvm.options import Intercept, Solver

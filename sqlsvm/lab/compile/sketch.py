@@ -19,13 +19,13 @@ from itertools import pairwise
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.compress import compressed, levels_statement, reached
 from sqlsvm.compile.messages import bag_name, link_keys, states, states_table, value_table
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Bend, scored, straight, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
 from sqlsvm.compile.weighting import STEP, Step
+from sqlsvm.lab.compile.compress import compressed, levels_statement, reached
 from sqlsvm.plan.parameters import BOUND, SLACK
 from sqlsvm.plan.plan import Bag, Link, Plan
 from sqlsvm.sql import Named

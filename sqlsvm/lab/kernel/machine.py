@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sqlsvm.errors import OptionError
-from sqlsvm.kernel.gram import Cache
+from sqlsvm.lab.kernel.gram import Cache
 from sqlsvm.options import DEFAULTS, CacheKind, CacheShare, KernelName, check
 
 

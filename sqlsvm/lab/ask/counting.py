@@ -8,20 +8,20 @@ from math import log, nan
 import numpy as np
 
 from sqlsvm.compile.evaluate import LONGEST_LIST, PAIRS, pairs, towards_centre
-from sqlsvm.compile.levels import levels
 from sqlsvm.compile.resolve import COUNT, category_name, resolve, value_counts, values_name
-from sqlsvm.compile.row_count import THRESHOLDS, row_count, thresholds
-from sqlsvm.compile.sketch import REACHED, counted, reached_levels
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError
+from sqlsvm.lab.compile.levels import levels
+from sqlsvm.lab.compile.row_count import THRESHOLDS, row_count, thresholds
+from sqlsvm.lab.compile.sketch import REACHED, counted, reached_levels
+from sqlsvm.lab.run.pseudo_oracle import LABELS, Sketching, of_label, sketching
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.data import Data
-from sqlsvm.run.pseudo_oracle import LABELS, Sketching, of_label, sketching
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
 
