@@ -31,13 +31,37 @@ _windows = option(
 _tables = option(
     "--tables", metavar="TABLE,...", callback=_listed, help="Use only these other tables, or files in DuckDB."
 )
+TO_COME = "label_next", "within", "every", "count", "sum", "none", "label_time", "active"
+SUGGESTING = "entity", "windows", "tables", *TO_COME
+"""What says how a query is written."""
+_of_history = together(_entity, _windows, _tables)
+_to_come = together(
+    option(
+        "--label-next",
+        metavar="TABLE",
+        help="Make the label of the rows of this table that come within a span after each of several times. The other "
+        "table is then that of the entities, such as customers.",
+    ),
+    option("--within", metavar="SPAN", help="How far such a label looks ahead, as '90 days'."),
+    option("--every", metavar="SPAN", help="The span between two times; as long as --within by default."),
+    option("--count", is_flag=True, help="The label is how many rows come. This is the default."),
+    option("--sum", metavar="COLUMN", help="The label is the sum of this column of the rows that come."),
+    option("--none", is_flag=True, help="The label is whether no row comes."),
+    option("--label-time", metavar="COLUMN", help="When a row of --label-next is; its earliest date by default."),
+    option(
+        "--active", metavar="SPAN", help="Take only entities with a row of --label-next in this span before a time."
+    ),
+)
 suggestion_wanted = together(
     option("--table", metavar="TABLE", required=True, help="The table whose rows have the label; a file in DuckDB."),
-    option("--label", metavar="COLUMN", required=True, help="The column to predict."),
-    option("--time", metavar="COLUMN", required=True, help="When a row is. Nothing from then on is a feature."),
-    _entity,
-    _windows,
-    _tables,
+    option("--label", metavar="COLUMN", help="The column to predict; the name of the label with --label-next."),
+    option(
+        "--time",
+        metavar="COLUMN",
+        help="When a row is. Nothing from then on is a feature. With --label-next: from when on an entity exists.",
+    ),
+    _of_history,
+    _to_come,
 )
 in_place_of_query = together(
     option(
@@ -46,9 +70,8 @@ in_place_of_query = together(
         metavar="TABLE",
         help="Write the query for a label of this table, as sqlsvm suggest does; with --label and --time.",
     ),
-    _entity,
-    _windows,
-    _tables,
+    _of_history,
+    _to_come,
 )
 
 
@@ -56,6 +79,7 @@ in_place_of_query = together(
     short_help="Write a query from what the database says of its tables.",
     epilog=examples(
         "sqlsvm suggest --dsn postgresql://localhost/shop --table orders --label late --time placed_at > features.sql",
+        "sqlsvm suggest --table customers --label-next orders --within '90 days' --every '30 days' --none > churn.sql",
     ),
 )
 @database
@@ -68,6 +92,9 @@ def suggest(dsn: str, as_json: bool, **wanted: Any) -> None:
     to: of the other orders and of the visits of the customer of an order, before that order, how many there were, when
     the last was, means, extremes, trends and shares. Foreign keys are those that the database declares, or guesses,
     which the comments say. What is left out is in a comment, with the reason.
+
+    With --label-next the query makes its rows too: each entity at each of several times, with what comes next as the
+    label.
     """
     from sqlsvm.suggestion.suggest import suggest as written
 
@@ -82,14 +109,15 @@ def suggested_query(dsn: str, table: str, options: dict[str, Any], **more: Any) 
     from sqlsvm.suggestion.suggest import suggest as written
 
     context = click.get_current_context()
-    for needed in ("label", "time"):
+    for needed in ("label", "time") if not more["label_next"] else ():
         if not options[needed]:
             raise Refused(f"--suggest needs --{needed}", f"add --{needed} COLUMN", context)
     roles = {name: options[name] for name in ("label", "time")}
     with opened(dsn) as engine:
         found = written(engine, wanted_of(table=table, **roles, **more))
     _ask(found)
-    wanted = {"nulls": "mean", **({"as_of": options["time"]} if found.is_dated else {})}
+    options |= {"label": found.label, "time": found.time}
+    wanted = {"nulls": "mean", **({"as_of": found.time} if found.is_dated else {})}
     options |= {name: value for name, value in wanted.items() if not typed(name)}
     is_fixed = any(typed(name) for name in CHOSEN) and AUTO not in (options[name] for name in CHOSEN)
     if is_fixed and not (options["folds"] or options["holdout"]):
@@ -104,5 +132,7 @@ def _ask(found: "Suggestion") -> None:
 
 def wanted_of(**options: Any) -> "Wanted":
     from sqlsvm.suggestion.suggest import Wanted
+    from sqlsvm.suggestion.task import next_of
 
-    return Wanted(**{name: value for name, value in options.items() if value is not None})
+    to_come = next_of(**{name: options.pop(name) for name in TO_COME})
+    return Wanted(**{name: value for name, value in options.items() if value is not None}, next=to_come)

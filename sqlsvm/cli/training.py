@@ -11,6 +11,7 @@ import click
 from sqlsvm.cli import progress, several
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
+    Refused,
     declared,
     json_wanted,
     models_database,
@@ -24,11 +25,11 @@ from sqlsvm.cli.options import (
     typed,
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
-from sqlsvm.cli.suggesting import in_place_of_query, suggested_query
+from sqlsvm.cli.suggesting import SUGGESTING, in_place_of_query, suggested_query
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
 from sqlsvm.measures import DECIDING
 from sqlsvm.options import OPTIONS
-from sqlsvm.rules import named
+from sqlsvm.rules import flag, named
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from sqlsvm.store import Store
 
 NOT_CONVERGED = 3
-
+_SUGGEST = "--suggest TABLE writes the query"
 
 name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="The name of the model.")
 place_wanted = together(
@@ -93,9 +94,6 @@ def train(
     dsn: str,
     query: str | None,
     suggested: str | None,
-    entity: tuple[str, ...] | None,
-    windows: tuple[str, ...] | None,
-    tables: tuple[str, ...] | None,
     name: str,
     model_file: str | None,
     resume: bool,
@@ -121,8 +119,11 @@ def train(
     """
     from sqlsvm.run.ahead import look_ahead
 
+    how = {name: options.pop(name) for name in SUGGESTING}
     if suggested:
-        query = suggested_query(dsn, suggested, options, entity=entity, windows=windows, tables=tables)
+        query = suggested_query(dsn, suggested, options, **how)
+    elif idle := [name for name in SUGGESTING if typed(name)]:
+        raise Refused(f"{flag(idle[0])} is only for --suggest", _SUGGEST, click.get_current_context())
     query = needed_query(query)
     varied = several.varied(options)
     options = named(options, several=varied and varied.flag)

@@ -12,8 +12,9 @@ from sqlsvm.suggestion.joined import Joined, Value, aliased, unused, word
 from sqlsvm.suggestion.looked import moment
 from sqlsvm.suggestion.measures import measures
 from sqlsvm.suggestion.sources import Events, Owner
+from sqlsvm.suggestion.table import Made
 from sqlsvm.suggestion.windows import Window
-from sqlsvm.suggestion.write import commented
+from sqlsvm.suggestion.write import commented, with_tables
 
 MOST_FEATURES = 1000
 """PostgreSQL allows 1,600 columns."""
@@ -24,8 +25,7 @@ class History:
     """The tables that make it, and the join that brings it to a row."""
 
     name: str
-    tables: list[tuple[str, exp.Query, str]]
-    """With what each is."""
+    tables: list[Made]
     on: list[exp.Expression]
     features: list[Feature]
     said: str
@@ -42,7 +42,7 @@ class Writer:
     names: set[str]
     """Of tables, used or taken."""
     features: set[str]
-    made: list[tuple[str, exp.Query, str]] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
 
     def history(self, owner: Owner, events: Sequence[Events]) -> History:
         self.made = []
@@ -56,7 +56,7 @@ class Writer:
     # -- tables --------------------------------------------------------------------------------------------------------
 
     def _add(self, name: str, query: exp.Query, said: str) -> None:
-        self.made.append((name, query, said))
+        self.made.append(Made(name, query, said))
 
     def _points(self, owner: Owner) -> exp.Select:
         second = moment(self.time)
@@ -106,9 +106,7 @@ class Writer:
 
 def with_histories(query: exp.Select, histories: Sequence[History]) -> exp.Select:
     for history in histories:
-        for name, table, said in history.tables:
-            query = query.with_(exp.to_identifier(name), as_=table, copy=False)
-            commented(query.args["with_"].expressions[-1], said)
+        query = with_tables(query, history.tables)
         query = sql.join(query, sql.table(history.name), history.on, "left")
         query = sql.also(query, [(f.expression, f.name) for f in history.features])
         commented(query.args["joins"][-1], history.said)

@@ -10,6 +10,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, ForeignKey
 from sqlsvm.suggestion.schema import Schema
 from sqlsvm.suggestion.table import Table
+from sqlsvm.suggestion.write import with_tables
 
 DEPTH = 2
 """So many foreign keys in a row are followed."""
@@ -66,7 +67,7 @@ class Joined:
         return [Value(alias, column) for alias, table in tables for column in table.columns]
 
     def select(self, outputs: sql.Outputs) -> exp.Select:
-        made = sql.select(outputs, aliased(self.table.place, self.alias))
+        made = with_tables(sql.select(outputs, aliased(self.table.place, self.alias)), self.table.made)
         for step in self.steps:
             made = sql.join(made, aliased(step.table.place, step.alias), step.on, "left")
         return made

@@ -30,8 +30,8 @@ class Schema:
         return [key for key in self.foreign_keys if key.table == table.place]
 
     def referred(self, table: Table) -> list[ForeignKey]:
-        """The foreign keys of others to it."""
-        return [key for key in self.foreign_keys if key.of == table.place]
+        """The foreign keys to it of others that the session can read."""
+        return [key for key in self.foreign_keys if key.of == table.place and not self.table(key.table).made]
 
 
 def read_schema(engine: Engine, name: str, only: Sequence[str] = ()) -> tuple[Schema, Table]:

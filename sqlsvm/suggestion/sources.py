@@ -94,7 +94,8 @@ class Search:
         if owner.table:
             yield from (key for key in self.schema.referred(owner.table) if key.keys == owner.keys)
             return
-        for table in self.schema.tables:  # the same column elsewhere, as no table says what it refers to
+        there = [table for table in self.schema.tables if not table.made]
+        for table in there:  # the same column elsewhere, as no table says what it refers to
             own = [table.column(name) for name in owner.keys]
             if all(c and c.kind == v.column.kind for c, v in zip(own, owner.columns, strict=True)):
                 yield ForeignKey(table.place, owner.keys, self.table.place, owner.keys, "by its name alone")

@@ -1,13 +1,12 @@
 """A query for a label of a table, from what the database says of its tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError, nearest
-from sqlsvm.query.names import meant
+from sqlsvm.errors import OptionError
 from sqlsvm.suggestion import write
 from sqlsvm.suggestion.features import Chosen, row_features
 from sqlsvm.suggestion.histories import Writer, with_histories
@@ -15,6 +14,7 @@ from sqlsvm.suggestion.joined import Joined, Value, joined, word
 from sqlsvm.suggestion.schema import Schema, read_schema
 from sqlsvm.suggestion.sources import Search
 from sqlsvm.suggestion.table import Table
+from sqlsvm.suggestion.task import LABEL, Next, Task, column_of, task
 from sqlsvm.suggestion.windows import fitting, read
 from sqlsvm.times import DATES
 
@@ -24,17 +24,21 @@ class Wanted:
     """What a suggestion is asked for."""
 
     table: str
-    label: str
-    time: str
+    label: str | None = None
+    time: str | None = None
     entity: Sequence[str] = ()
     windows: Sequence[str] | None = None
     tables: Sequence[str] = ()
     """No others than these; all, if there are none."""
+    next: Next | None = None
+    """What the label is made of, if it is no column of the table, which is then that of the entities."""
 
 
 @dataclass(frozen=True)
 class Suggestion:
     query: str
+    label: str
+    time: str
     questions: tuple[str, ...]
     """What the database does not say, for a person to answer."""
     is_dated: bool = True
@@ -46,8 +50,11 @@ class Suggestion:
 
 def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     schema, table = read_schema(engine, wanted.table, wanted.tables)
-    label, time = (_column(engine, table, flag, name) for flag, name in _roles(wanted))
-    entity = [_column(engine, table, "--entity", name).column.name for name in wanted.entity]
+    if made := _task(engine, schema, table, wanted):
+        schema, table = made.schema, made.table
+        wanted = replace(wanted, label=wanted.label or LABEL, time=made.time, entity=made.entity)
+    label, time = (_role(engine, table, flag, name) for flag, name in _roles(wanted))
+    entity = [column_of(engine, table, "--entity", name).column.name for name in wanted.entity]
     rows, features = joined(schema, table), {label.column.name, time.column.name}
     chosen = row_features(engine, rows, label, time, features)
     search = Search(engine, schema, table, time)
@@ -60,22 +67,30 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     tables = {word(each.name) for each in schema.tables}
     writer = Writer(rows, time, windows, telling, tables, features)
     query = with_histories(_query(rows, label, chosen), [writer.history(*each) for each in found])
-    write.commented(query, *_said(rows, label, time), *write.left_out(chosen.left_out))
-    return Suggestion(write.text(engine, query), tuple(dict.fromkeys(search.questions)), is_date)
+    write.commented(query, made.said if made else _said(rows, label, time), *write.left_out(chosen.left_out))
+    questions = tuple(dict.fromkeys((*(made.questions if made else ()), *search.questions)))
+    return Suggestion(write.text(engine, query), label.column.name, time.column.name, questions, is_date)
 
 
-def _roles(wanted: Wanted) -> list[tuple[str, str]]:
+def _task(engine: Engine, schema: Schema, table: Table, wanted: Wanted) -> Task | None:
+    if not wanted.next:
+        return None
+    return task(engine, schema, table, wanted.next, wanted.entity, wanted.label or LABEL, wanted.time)
+
+
+def _roles(wanted: Wanted) -> list[tuple[str, str | None]]:
     return [("--label", wanted.label), ("--time", wanted.time)]
 
 
-def _column(engine: Engine, table: Table, flag: str, name: str) -> Value:
-    names = [column.name for column in table.columns]
-    found = table.column(meant(name, names, engine.fold) or "")
-    if found is None:
-        raise OptionError(f"{flag}: {table.name} has no column {name}", hint=nearest(name, names))
-    if flag == "--time" and found.kind not in (*DATES, "numeric"):
-        raise OptionError(f"--time: {name} is of type {found.type}", hint="take a date, a timestamp or a number")
-    return Value(joined(Schema((table,), ()), table).alias, found)
+def _role(engine: Engine, table: Table, flag: str, name: str | None) -> Value:
+    if name is None:
+        raise OptionError(
+            f"{flag} is missing", hint=f"{flag} COLUMN of {table.name}, or --label-next for a label to come"
+        )
+    found = column_of(engine, table, flag, name)
+    if flag == "--time" and found.column.kind not in (*DATES, "numeric"):
+        raise OptionError(f"--time: {name} is of type {found.column.type}", hint="take a date, a timestamp or a number")
+    return found
 
 
 def _query(rows: Joined, label: Value, chosen: Chosen) -> exp.Select:
@@ -96,5 +111,5 @@ def _needed(rows: Joined, used: set[str]) -> set[str]:
     return used
 
 
-def _said(rows: Joined, label: Value, time: Value) -> list[str]:
-    return [f"a row of {rows.table.name}: its label is {label.column.name}, its time {time.column.name}"]
+def _said(rows: Joined, label: Value, time: Value) -> str:
+    return f"a row of {rows.table.name}: its label is {label.column.name}, its time {time.column.name}"

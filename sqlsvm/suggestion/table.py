@@ -1,4 +1,4 @@
-"""A table that the session can read."""
+"""A table that the session can read, or that the query makes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +9,22 @@ from sqlsvm.engine.base import Column
 
 
 @dataclass(frozen=True)
+class Made:
+    """A table of WITH, and what it is."""
+
+    name: str
+    query: exp.Query
+    said: str
+
+
+@dataclass(frozen=True)
 class Table:
     place: exp.Table
     columns: tuple[Column, ...]
     keys: tuple[frozenset[str], ...] = ()
     """The sets of columns that are declared unique."""
+    made: tuple[Made, ...] = ()
+    """If the query makes it: this, and what it is made of."""
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ class Window:
     said: str
 
 
-def read(text: str, is_date: bool) -> Window:
+def read(text: str, is_date: bool, flag: str = "--windows") -> Window:
     """
     >>> read("30 days", True)
     Window(size=2592000.0, name='30_days', said='30 days')
@@ -43,7 +43,7 @@ def read(text: str, is_date: bool) -> Window:
     found = _FORM.fullmatch(text.strip().lower())
     if not found or float(found[1]) <= 0 or (found[2] not in _UNITS if is_date else found[2]):
         example = "30 days" if is_date else "30: the time is a number"
-        raise OptionError(f"--windows: {text!r} is no span", hint=f"write {example}")
+        raise OptionError(f"{flag}: {text!r} is no span", hint=f"write {example}")
     said = " ".join(text.split()).lower()
     return Window(float(found[1]) * _UNITS.get(found[2], 1), re.sub(r"\W+", "_", said), said)
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.suggestion.table import Made
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _DEFAULT_SCHEMA = "main"
@@ -44,6 +45,13 @@ def _keywords(dialect: str) -> set[str]:
 def commented(node: exp.Expr, *comments: str) -> None:
     for comment in comments:
         node.add_comments([f" {' '.join(comment.split())} "])
+
+
+def with_tables(query: exp.Select, tables: Iterable[Made]) -> exp.Select:
+    for made in tables:
+        query = query.with_(exp.to_identifier(made.name), as_=made.query.copy(), copy=False)
+        commented(query.args["with_"].expressions[-1], made.said)
+    return query
 
 
 def left_out(why: Mapping[str, Iterable[str]]) -> Iterable[str]:

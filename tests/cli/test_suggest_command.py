@@ -1,5 +1,7 @@
 """The verb suggest, and a training of what it writes."""
 
+import json
+
 import duckdb
 import pytest
 
@@ -40,6 +42,26 @@ def test_a_training_of_it(shop, tmp_path) -> None:  # type: ignore[no-untyped-de
     assert done.returncode == 0, done.stderr
     shown = sqlsvm("show", "--model-file", str(file), "--json")
     assert "earlier_orders_count" in shown.stdout
+
+
+TO_COME = ("--label-next", "orders", "--within", "20 days", "--every", "10 days", "--sum", "amount")
+
+
+def test_a_label_to_come(shop, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    done = sqlsvm("suggest", "--dsn", f"duckdb:{shop}", "--table", "customers", *TO_COME, "--label", "spent")
+    assert (done.returncode, done.stderr) == (0, "")
+    with duckdb.connect(str(shop)) as connection:
+        found = connection.execute(done.stdout)
+        assert found.description[0][0] == "spent"
+        rows = len(found.fetchall())
+    file = tmp_path / "spent.json"
+    options = ("--loss", "squared", "--lambda", "0.1", "--model-file", str(file), "--json")
+    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "customers", *TO_COME, *options)
+    assert done.returncode == 0, done.stderr
+    model = json.loads(done.stdout)
+    assert (model["label"], model["join_rows"]) == ("label", rows)
+    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--query", "SELECT 1", "--label", "late", "--none")
+    assert "error: --none is only for --suggest" in done.stderr
 
 
 def test_what_is_missing(shop) -> None:  # type: ignore[no-untyped-def]
