@@ -113,6 +113,13 @@ WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NUL
 _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
 _OF_A_QUERY = ("python_enable_replacements", "pandas_analyze_sample")
+_PLANNING = "disabled_optimizers"
+# projection_placement of DuckDB 2.0 takes time that grows with the fourth power of the columns where an outer join is
+# above several joins: minutes for 300. What is off already stays off.
+_OFF = f"""\
+SELECT string_agg(name, ',') FROM (
+    SELECT name FROM duckdb_optimizers() WHERE name = 'projection_placement'
+    UNION SELECT unnest(string_split(current_setting('{_PLANNING}'), ','))) AS found(name) WHERE name <> ''"""
 _ACCESS = ("autoload_known_extensions", "enable_external_access", "lock_configuration")
 _BEFORE = "SELECT name, value FROM duckdb_settings() WHERE list_contains($1, name)"
 _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
@@ -174,6 +181,8 @@ class DuckDB(Engine):
         self._in_snapshot = False
         self._stored = set[str]()
         self._parsed: WeakKeyDictionary[Text, duckdb.Statement] = WeakKeyDictionary()
+        ((off,),) = connection.execute(_OFF).fetchall()
+        self._set({_PLANNING: off or ""})
 
     @property
     def version(self) -> str:
@@ -435,7 +444,7 @@ class Borrowed(DuckDB):
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         try:
             ((path,),) = connection.execute(_PATH).fetchall()
-            self._before = dict(connection.execute(_BEFORE, [list(_OF_A_QUERY)]).fetchall())
+            self._before = dict(connection.execute(_BEFORE, [[*_OF_A_QUERY, _PLANNING]]).fetchall())
             self._within = len({connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}) == 1
         except duckdb.Error as error:
             raise EngineError("this connection cannot be used", detail=str(error)) from error

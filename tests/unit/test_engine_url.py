@@ -55,6 +55,14 @@ def test_settings_of_duckdb_follow_its_path(tmp_path: Path) -> None:
             }
 
 
+@pytest.mark.parametrize("asked", ["", "?disabled_optimizers=top_n"])
+def test_a_step_of_the_planner_is_off_that_takes_minutes_for_many_columns(asked: str) -> None:
+    off = exp.select(exp.alias_(exp.func("current_setting", exp.Literal.string("disabled_optimizers")), "off"))
+    with connect(f"duckdb:{asked}") as engine:
+        (found,) = engine.fetch(off)["off"].tolist()
+    assert set(found.split(",")) == {"projection_placement", *(["top_n"] if asked else [])}
+
+
 @pytest.mark.parametrize(("query", "hint"), [("", "memory_limit=4GB"), ("x", "NAME"), ("x=1", "duckdb_settings")])
 def test_a_setting_that_duckdb_does_not_have_is_refused(query: str, hint: str) -> None:
     with pytest.raises((OptionError, EngineError)) as caught:
