@@ -15,8 +15,7 @@ from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
 from sqlsvm.model.several import with_curves
 from sqlsvm.options import ProbabilityMethod
-from sqlsvm.run.classes import against_others
-from sqlsvm.run.data import Data
+from sqlsvm.run.data import Data, against_others
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.calibration import isotonic, sigmoid
 

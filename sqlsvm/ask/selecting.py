@@ -22,8 +22,7 @@ from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.classes import against_others
-from sqlsvm.run.data import Data
+from sqlsvm.run.data import Data, against_others
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 

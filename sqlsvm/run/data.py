@@ -5,6 +5,8 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.moments import needed
@@ -16,7 +18,7 @@ from sqlsvm.plan.design import Design, with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
-from sqlsvm.plan.target import Target
+from sqlsvm.plan.target import Classes, Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.auditing import audit
 from sqlsvm.run.centring import centred, centred_rows
@@ -171,3 +173,23 @@ def balanced(moments: Moments) -> tuple[float, ...]:
     row is 1."""
     rows = moments.of_codes or (moments.n_negative, moments.n - moments.n_negative)
     return tuple(moments.n / (len(rows) * n) for n in rows)
+
+
+def against_others(problem: Data) -> list[Data]:
+    """Each class against all others, in the order of the codes: they share everything but the signs of the rows. The
+    problem itself if it has no more than two."""
+    return [_against(problem, code) for code in range(1, problem.plan.design.target.classes + 1)] or [problem]
+
+
+def _against(problem: Data, code: int) -> Data:
+    """The sums over the rows with y = -1 are the only moments that differ."""
+    plan, moments, work, target = problem.plan, problem.moments, problem.work, problem.plan.design.target
+    assert isinstance(target, Classes)
+    own = replace(plan, design=replace(plan.design, target=replace(target, chosen=code)))
+    negative = moments.total_negative
+    if code != target.chosen and not np.isnan(negative).all():
+        with work.scratch():
+            work.run(missing_tables(work, plan))  # where the rows are in memory there are none
+            negative = read_moments(work, own, frozenset({"negative"})).total_negative
+    n_negative = sum(moments.of_codes) - moments.of_codes[code - 1]
+    return replace(problem, plan=own, moments=replace(moments, n_negative=n_negative, total_negative=negative))

@@ -26,7 +26,6 @@ from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.rewrites.split import Folds, Parts, Round
 from sqlsvm.run import in_memory
-from sqlsvm.run.apart import Made, again, can_share, of_these
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.data import Data, weighted
 from sqlsvm.run.derived import derived
@@ -34,8 +33,8 @@ from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.notes import UNMEASURED
 from sqlsvm.run.problems import OnFold, Problems
+from sqlsvm.run.scans import Made, again, can_keep_apart, of_these
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
-from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -46,10 +45,6 @@ steps = logging.getLogger(__name__)
 ROWS, FOLD = "sqlsvm_fold_rows", "sqlsvm_fold"
 ALIKE = 1.0, 1.0
 """The weights of the classes where a fold is measured."""
-
-
-GAP, MOST_GAP = 0.5, 1e-2
-"""With 7 penalties on the shop of the demo, no measure then moves by more than 0.2 of its standard error."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class Folded:
     def begin(self, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
         """Passes of the training of all rows as passes without each fold; none where that would cost as much as those
         of each training."""
-        if self.rows is not None or not can_share(self.problem, len(self.rounds)):
+        if self.rows is not None or not can_keep_apart(self.problem, len(self.rounds)):
             return []
         return again(replace(self.problem, plan=in_place(self.problem.plan)), loss, state, points)
 
@@ -231,17 +226,7 @@ def _solved(here: Problems, unproven: Counter[str]) -> dict[str, list[Array]]:
     """The raw weights of each training. None begins at weights that have seen the fold."""
     weights = dict[str, list[Array]]()
     for name, training in here.order.items():
-        solutions = here.solve(_near_enough(training, here.data), own=True)
+        solutions = here.solve(training)
         unproven[name] += not all(solution.converged for solution in solutions)
         weights[name] = [here.data.scaling.to_raw(solution.beta) for solution in solutions]
     return weights
-
-
-def _near_enough(training: Training, data: Data) -> Training:
-    """What is measured is off by about one over the root of the rows of the label's relation, so a gap far below that
-    tells nothing. Rows in memory cost no pass."""
-    if data.drawn is not None:
-        return training
-    rows = data.catalog.rows(data.query.label_relation)
-    gap = min(MOST_GAP, GAP / max(1.0, rows) ** 0.5)
-    return replace(training, effort=replace(training.effort, tol=max(training.effort.tol, gap)))

@@ -7,11 +7,11 @@ class share their cuts: a cut bounds the mean loss, so it does not know the pena
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from sqlsvm.run.classes import against_others
 from sqlsvm.run.clock import Clock
-from sqlsvm.run.data import Data
+from sqlsvm.run.data import Data, against_others
 from sqlsvm.run.drawn import Drawn, Samples
 from sqlsvm.run.rounding import of_rows
 from sqlsvm.run.training import Training
@@ -21,13 +21,16 @@ from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.rows_oracle import RowsOracle
-from sqlsvm.solve.run import Proposal, Run, follow_together
-from sqlsvm.solve.solution import Effort, Going, GoingTogether, Solution, State
+from sqlsvm.solve.run import Passes, Proposal, Run, follow_together, passed
+from sqlsvm.solve.solution import Effort, Going, GoingTogether, OnPass, OnStates, Solution, State
 
 if TYPE_CHECKING:
     from sqlsvm.solve.quadratic import Quadratic
 
 NONE: Mapping[str, Training] = {}
+
+GAP, MOST_GAP = 0.5, 1e-2
+"""With 7 penalties on the shop of the demo, no measure of a fold then moves by more than 0.2 of its standard error."""
 
 OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
 """It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
@@ -124,51 +127,22 @@ class Problems:
     ) -> list[Solution]:
         """A solution for each class. The first pass looks at the start. Passes that are known do not count against
         max_passes."""
-        problems = self.each(training)
+        problems, on_pass, on_states = self.each(training), going.get("on_pass"), going.get("on_states")
         nothing: list[None] = [None] * len(problems)
         given = zip(problems, starts or nothing, going.get("states") or nothing, strict=True)
         states = [self._state(*each) for each in given]
-        on_pass, on_states, own = going.get("on_pass"), going.get("on_states"), going.get("own", False)
-        if len(problems) > 1:
-            from sqlsvm.run.together import passes_of
-
-            asked = zip(problems, states, strict=True)
-            runs = [self._run(training, problem, {"state": state, "own": own}) for problem, state in asked]
-            going_on = [proposals(training, run) for run in runs]
-            follow_together(runs, going_on, passes_of([run.oracle for run in runs]), on_pass, on_states)
-            return [self._keep(*each) for each in zip(problems, (run.solution() for run in runs), strict=True)]
-
-        def on_state(state: State) -> None:
-            if on_states:
-                on_states([state])
-
-        return [self._alone(training, problems[0], {"on_pass": on_pass, "on_state": on_state, "own": own}, states[0])]
-
-    def _alone(self, training: Training, problem: Problem, going: Going, state: State | None) -> Solution:
-        effort = _effort(training, state)
         if training.solver == "descent":
-            from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
-            from sqlsvm.lab.solve import descent
-
-            assert isinstance(problem.penalty, L2)  # a training by descent has no other
-            going["state"] = state
-            return descent.solve(PseudoJoinOracle(self.data), problem.penalty, effort, **going)
-        if problem.data.plan.by_moments and self.data.drawn is None and not state:
-            solution = self._by_moments(problem, effort, going)
+            return [self._descended(training, problems[0], states[0], on_pass, on_states)]
+        if len(problems) == 1 and self.data.plan.by_moments and self.data.drawn is None and not states[0]:
+            solution = self._by_moments(training, problems[0], on_pass)
             if solution.converged:
-                return solution
-            state = State.at(solution.beta)  # rounding leaves a gap, and passes keep more digits
-        run = self._run(training, problem, {"state": state, **going})
-        return self._keep(problem, run.follow(proposals(training, run)))
-
-    def _by_moments(self, problem: Problem, effort: Effort, going: Going) -> Solution:
-        """Its cuts are rounded in another way than those of passes, so they are not kept."""
-        from sqlsvm.run.second_moments import read_quadratic
-        from sqlsvm.solve import quadratic
-
-        known = self._moments or read_quadratic(problem.data)
-        self._moments = replace(known, seconds=0.0)  # they are those of the first training
-        return quadratic.solve(known, problem.penalty, effort, on_pass=going.get("on_pass"))
+                return [solution]
+            states = [State.at(solution.beta)]  # rounding leaves a gap, and passes keep more digits
+        runs = [self._run(training, *each) for each in zip(problems, states, strict=True)]
+        follow_together(runs, [proposals(training, run) for run in runs], _passes(runs), on_pass, on_states)
+        solutions = [run.solution() for run in runs]
+        self._states |= {problem.key: found.state for problem, found in zip(problems, solutions, strict=True)}
+        return solutions
 
     def _state(self, problem: Problem, start: Array | None, state: State | None) -> State | None:
         if state is None:  # one without passes still says where to begin
@@ -177,13 +151,52 @@ class Problems:
             return state
         return State.at(start) if state is None else replace(state, start=start)
 
-    def _run(self, training: Training, problem: Problem, going: Going) -> Run[Oracle]:
-        return Run(self._oracle(problem), problem.penalty, _effort(training, going["state"]), **going)
+    def _effort(self, training: Training, state: State | None = None) -> Effort:
+        effort = training.effort
+        passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
+        return replace(effort, tol=max(effort.tol, self._enough), max_passes=passes + (len(state) if state else 0))
 
-    def _keep(self, problem: Problem, solution: Solution) -> Solution:
-        """For the trainings to come."""
-        self._states[problem.key] = solution.state
-        return solution
+    @property
+    def _enough(self) -> float:
+        """A gap below this tells nothing. What a fold measures is off by about one over the root of the rows of the
+        label's relation. Rows in memory cost no pass."""
+        if self.data.key.fold is None or self.data.drawn is not None:
+            return 0.0
+        rows = self.data.catalog.rows(self.data.query.label_relation)
+        return min(MOST_GAP, GAP / sqrt(max(1.0, rows)))
+
+    def _run(self, training: Training, problem: Problem, state: State | None) -> Run[Oracle]:
+        """The passes that folds share are of all trainings, so a training in a fold makes one of its own."""
+        effort, own = self._effort(training, state), self.data.key.fold is not None
+        return Run(self._oracle(problem), problem.penalty, effort, state=state, own=own)
+
+    def _by_moments(self, training: Training, problem: Problem, on_pass: OnPass | None) -> Solution:
+        """Its cuts are rounded in another way than those of passes, so they are not kept."""
+        from sqlsvm.run.second_moments import read_quadratic
+        from sqlsvm.solve import quadratic
+
+        known = self._moments or read_quadratic(problem.data)
+        self._moments = replace(known, seconds=0.0)  # they are those of the first training
+        return quadratic.solve(known, problem.penalty, self._effort(training), on_pass=on_pass)
+
+    def _descended(
+        self,
+        training: Training,
+        problem: Problem,
+        state: State | None,
+        on_pass: OnPass | None,
+        on_states: OnStates | None,
+    ) -> Solution:
+        from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
+        from sqlsvm.lab.solve import descent
+
+        def on_state(state: State) -> None:
+            if on_states:
+                on_states([state])
+
+        assert isinstance(problem.penalty, L2)  # a training by descent has no other
+        going: Going = {"on_pass": on_pass, "state": state, "on_state": on_state}
+        return descent.solve(PseudoJoinOracle(self.data), problem.penalty, self._effort(training, state), **going)
 
     def _oracle(self, problem: Problem) -> Oracle:
         data = problem.data
@@ -196,10 +209,15 @@ class Problems:
         return RowsOracle(rows, loss, problem.penalty, of_rows(data, len(data.drawn.codes)))
 
 
-def _effort(training: Training, state: State | None) -> Effort:
-    effort = training.effort
-    passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
-    return replace(effort, max_passes=passes + (len(state) if state else 0))
+def _passes(runs: Sequence[Run[Oracle]]) -> Passes:
+    """How these runs make their passes: those of several classes may share a scan."""
+    oracles = [run.oracle for run in runs]
+    if len(oracles) == 1 or isinstance(oracles[0], RowsOracle):
+        return lambda asked: {n: passed(oracles[n], proposal) for n, proposal in asked.items()}
+    from sqlsvm.run.join_oracle import JoinOracle
+    from sqlsvm.run.scans import OfClasses
+
+    return OfClasses([oracle for oracle in oracles if isinstance(oracle, JoinOracle)])
 
 
 def proposals(training: Training, run: Run[Any]) -> Iterator[Proposal]:

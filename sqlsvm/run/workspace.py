@@ -23,14 +23,14 @@ Answers = Mapping[str, Rows]
 """Of the statements that keep no table, by name."""
 
 
-def of_parts(answers: Answers, parts: Iterable[int]) -> Answers:
+def of_parts(answers: Answers, parts: Iterable[int], column: str = PART) -> Answers:
     """Those of these parts, where the rows say which part they are of."""
 
     def kept(rows: Rows) -> Rows:
-        these = np.isin(rows[PART].astype(float), list(parts))
+        these = np.isin(rows[column].astype(float), list(parts))
         return {name: values[these] for name, values in rows.items()}
 
-    return {name: kept(rows) if PART in rows else rows for name, rows in answers.items()}
+    return {name: kept(rows) if column in rows else rows for name, rows in answers.items()}
 
 
 class Program:

@@ -135,7 +135,6 @@ class GoingTogether(TypedDict, total=False):
     on_pass: OnPass | None
     states: Sequence[State] | None
     on_states: OnStates | None
-    own: bool
 
 
 @dataclass(frozen=True)

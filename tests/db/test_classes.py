@@ -32,10 +32,10 @@ from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report import gather, gather_from, html
-from sqlsvm.run.classes import against_others
+from sqlsvm.run.data import against_others
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.together import Together
+from sqlsvm.run.scans import OfClasses
 from sqlsvm.run.train import train, train_each
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
 from sqlsvm.solve.run import Proposal
@@ -101,7 +101,7 @@ def test_classes_share_a_scan(engine: Engine, loss: Any, width: float, weight: s
         oracles = [JoinOracle(each) for each in against_others(problem)]
         points = rng.normal(size=(3, oracles[0].dimension)) / 2
         asked_for = {n: Proposal(point, None, width * (n + 1)) for n, point in enumerate(points)}
-        together = Together(oracles)(asked_for)
+        together = OfClasses(oracles)(asked_for)
         assert can_share(problem.plan)
         for n, each in asked_for.items():
             alone = oracles[n].pass_(each.point, None, each.width)

@@ -23,12 +23,12 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run import lookup
-from sqlsvm.run.apart import of_these
 from sqlsvm.run.data import Data
 from sqlsvm.run.folding import Folded, folded
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
+from sqlsvm.run.scans import of_these
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
