@@ -141,11 +141,16 @@ def _remedy(bad: "Stored") -> str:
 
 @cli.command(
     short_help="Show a model and what is proven about it.",
-    epilog=examples("sqlsvm show late_flights", "sqlsvm show --model-file late.json --json"),
+    epilog=examples(
+        "sqlsvm show late_flights",
+        "sqlsvm show --model-file late.json --json",
+        "sqlsvm show late_flights --sql > shorter.sql",
+    ),
 )
 @which(model_place)
+@click.option("--sql", "as_sql", is_flag=True, help="Print only its query, without the features whose weight is 0.")
 @json_wanted
-def show(wanted: Which, as_json: bool) -> None:
+def show(wanted: Which, as_sql: bool, as_json: bool) -> None:
     """Show what a model was trained on, how, and what is proven about it.
 
     MODEL may be left out if there is only one. --json prints the whole model, as `train --json` does. In it, `scaling`
@@ -154,7 +159,14 @@ def show(wanted: Which, as_json: bool) -> None:
     """
     from sqlsvm.show.models import draw_model
 
+    if as_sql and as_json:
+        raise click.UsageError("--sql and --json exclude each other", click.get_current_context())
     model = wanted.model()
+    if as_sql:
+        from sqlsvm.model.shorter import shorter_query
+
+        show_answer(shorter_query(model))
+        return
     show_either(as_json, lambda: model.as_json(), lambda: draw_model(model, sys.stdout))
 
 

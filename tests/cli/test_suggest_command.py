@@ -44,6 +44,21 @@ def test_a_training_of_it(shop, tmp_path) -> None:  # type: ignore[no-untyped-de
     assert "earlier_orders_count" in shown.stdout
 
 
+def test_only_what_helps(shop, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "late.json"
+    options = ("--lambda", "0.1", "--l1", "0.02", "--nulls", "mean", "--model-file", str(file))
+    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "orders", *WANTED, *options)
+    assert done.returncode == 0, done.stderr
+    whole = json.loads(file.read_text())
+    shown = sqlsvm("show", "--model-file", str(file), "--sql")
+    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--query", shown.stdout, *WANTED[:2], *options)
+    assert done.returncode == 0, done.stderr
+    short = json.loads(file.read_text())
+    assert 0 < short["features"] < whole["features"]
+    assert {w["feature"] for w in short["weights"]} == {w["feature"] for w in whole["weights"] if w["weight"]}
+    assert sqlsvm("show", "--model-file", str(file), "--sql", "--json").returncode == 2
+
+
 TO_COME = ("--label-next", "orders", "--within", "20 days", "--every", "10 days", "--sum", "amount")
 
 
