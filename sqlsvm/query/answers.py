@@ -21,7 +21,7 @@ from sqlsvm.query.firsts import bare, can_order, first_of, first_rows, shown
 from sqlsvm.query.forms import outer_expressions
 from sqlsvm.query.ir import VALUE
 from sqlsvm.query.known_functions import is_aggregate
-from sqlsvm.query.line import AT, LOW, NODE, POINT, is_, place_of, point_nodes, slots, spanning_nodes
+from sqlsvm.query.line import AT, LOW, NODE, POINT, is_, point_nodes, slots, spanning_nodes
 
 ANSWER = f"{sql.WORKING}answer"
 
@@ -112,18 +112,12 @@ class Answers:
         partial = [part for a in self.asked for part in _parts(a)]
         parts = list(dict.fromkeys(partial))
         inner = [(part.copy(), f"p{i}") for i, part in enumerate(parts)]
-        most = (exp.Max(this=sql.column("most")), "most")
-        by_slot = sql.select([*sql.columns([*self.keys, "slot"]), most, *inner], sql.table("slots")).where(is_(POINT))
-        by_slot = sql.group(by_slot, [sql.column(n) for n in (*self.keys, "slot")])
-        own = [*self.keys, *(name for _, name in inner)]
-        placed = sql.select(place_of(own), sql.derived(by_slot, "s"))
+        by_slot = sql.grouped(sql.columns(["at", "base", "most"]), inner, sql.table("slots")).where(is_(POINT))
+        nodes_of = point_nodes(by_slot, [name for _, name in inner])
         again = [(_again(part, f"p{i}"), f"p{i}") for i, part in enumerate(parts)]
-        by_node = sql.grouped(sql.columns([*self.keys, NODE]), again, sql.derived(point_nodes(placed, own), "n"))
-        met = sql.join(
-            exp.Select().from_(sql.derived(nodes, "q"), copy=False),
-            sql.derived(by_node, "n"),
-            sql.same([*self.keys, NODE], "q", "n"),
-        )
+        by_node = sql.grouped(sql.columns([NODE]), again, sql.derived(nodes_of, "n"))
+        of_intervals = exp.Select().from_(sql.derived(nodes, "q"), copy=False)
+        met = sql.join(of_intervals, sql.derived(by_node, "n"), sql.same([NODE], "q", "n"))
         results = [(_whole(a, parts), f"a{i}") for i, a in enumerate(self.asked)]
         typed = [(exp.cast(e, t) if t else e, n) for (e, n), t in zip(results, self._types(asker), strict=True)]
         found = sql.also(met, [*sql.columns(names, "q"), *typed])

@@ -34,16 +34,23 @@ class End:
         return cast(type[exp.Expression], compares)(this=point, expression=(value or self.value).copy())
 
 
+def comparisons(condition: exp.Expression) -> list[exp.Expression]:
+    """The two of BETWEEN."""
+    if not isinstance(condition, exp.Between) or condition.args.get("symmetric"):
+        return [condition]
+    low, high = condition.args["low"].copy(), condition.args["high"].copy()
+    point = condition.this
+    return [exp.GTE(this=point.copy(), expression=low), exp.LTE(this=point.copy(), expression=high)]
+
+
 def ends_of(condition: exp.Expression, is_point: Test, is_end: Test) -> Iterator[tuple[exp.Expression, End]]:
     """The point and the ends of an interval. Nothing for another condition: then there are fewer than conditions."""
-    if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
-        low, high = condition.args["low"].copy(), condition.args["high"].copy()
-        found = [
-            *ends_of(exp.GTE(this=condition.this.copy(), expression=low), is_point, is_end),
-            *ends_of(exp.LTE(this=condition.this.copy(), expression=high), is_point, is_end),
-        ]
-        yield from found if len(found) == 2 else ()
-    elif isinstance(condition, tuple(_ENDS)):
+    found = [pair for each in comparisons(condition) for pair in _end_of(each, is_point, is_end)]
+    yield from found if len(found) == len(comparisons(condition)) else ()
+
+
+def _end_of(condition: exp.Expression, is_point: Test, is_end: Test) -> Iterator[tuple[exp.Expression, End]]:
+    if isinstance(condition, tuple(_ENDS)):
         kind, left, right = cast(type[exp.Binary], type(condition)), condition.this, condition.expression
         if not is_point(left):
             kind, left, right = _MIRRORED[kind], right, left
@@ -54,71 +61,82 @@ def ends_of(condition: exp.Expression, is_point: Test, is_end: Test) -> Iterator
 # -- the tree of slots -------------------------------------------------------------------------------------------------
 
 
-def slots(line: exp.Query, keys: Sequence[str], kept: Sequence[str]) -> exp.Select:
-    """Points and ends on one line: the keys, v, place and which, and columns that are kept. `slot` is the number of
-    slots up to here, and `most` that of all of a key. A slot starts at a point whose predecessor is none; among equal
-    points the first one is that, whichever it is."""
-    order = ("v", "place")
+def slots(
+    line: exp.Query, keys: Sequence[str], kept: Sequence[str], order: Sequence[str] = ("v", "place")
+) -> exp.Select:
+    """Points and ends on one line: the keys, what orders them, which, and columns that are kept. `at` is the number of
+    slots up to here, of all keys; `base` that before this key, and `most` how many it has. A slot starts at a point
+    whose predecessor is none; among equal points the first one is that, whichever it is."""
     before = sql.window(exp.Lag(this=sql.column("which")), keys, order)
     starts = sql.every(
         [is_(POINT), exp.NEQ(this=sql.coalesce(before, sql.integer(LOW)), expression=sql.integer(POINT))]
     )
-    own = [*_columns(kept), *_columns(keys), *_columns(("v", "place", "which"))]
+    own = _columns([*kept, *keys, *order, "which"])
     steps = sql.select([*own, (sql.case(starts, sql.integer(1), sql.integer(0)), "start")], sql.derived(line, "line"))
-    start = sql.total(sql.column("start"))
-    slot, most = sql.window(start, keys, order), sql.window(start.copy(), keys)
-    outputs = [*_columns(kept), *_columns(keys), (sql.column("which"), "which")]
-    outputs += [(sql.double(slot), "slot"), (sql.double(most), "most")]
-    return sql.select(outputs, sql.derived(steps, "steps"))
+    at = sql.window(sql.total(sql.column("start")), (), (*keys, *order))
+    placed_at: sql.Named = [*_columns([*kept, *keys, "which", "start"]), (sql.double(at), "at")]
+    placed = sql.select(placed_at, sql.derived(steps, "steps"))
+    earlier = exp.Min(this=sql.minus(sql.column("at"), sql.column("start")))
+    base, last = (sql.window(each, keys) for each in (earlier, sql.largest(sql.column("at"))))
+    outputs = [*_columns([*kept, *keys, "which", "at"]), (base, "base"), (sql.minus(last, base.copy()), "most")]
+    return sql.select(outputs, sql.derived(placed, "placed"))
 
 
-def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int]) -> exp.Select:
+def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int], fan: int = 2) -> exp.Select:
     """Of the intervals that these names tell apart, from the first slot that one has to the first one after it. `kinds`
-    of ends: an interval may be open."""
-    slot, keys = sql.column("slot"), [sql.column(name) for name in names]
+    of ends: an interval may be open. Of a level it has the nodes at its two ends that are not within a node of the next
+    level that is within it: those from a, and those before b."""
+    slot = sql.minus(sql.column("at"), sql.column("base"))
 
     def of(kind: int, otherwise: exp.Expression) -> exp.Expression:
-        return exp.Min(this=sql.case(is_(kind), slot.copy())) if kind in kinds else otherwise
+        return sql.coalesce(exp.Min(this=sql.case(is_(kind), slot.copy())), otherwise) if kind in kinds else otherwise
 
     low, high = of(LOW, sql.number(0)), of(HIGH, exp.Min(this=sql.column("most")))
-    ends = sql.select([*_columns(names), (low, "low"), (high, "high")], found)
-    ends = sql.group(ends.where(exp.NEQ(this=sql.column("which"), expression=sql.integer(POINT))), keys)
+    base = exp.Min(this=sql.column("base"))
+    ends = sql.select([*_columns(names), (base, "base"), (low, "low"), (high, "high")], found)
+    ends = sql.where(ends, exp.NEQ(this=sql.column("which"), expression=sql.integer(POINT)))
+    ends = sql.group(ends, [sql.column(name) for name in names])
     first, last = exp.Ceil(this=_share("low")), exp.Floor(this=_share("high"))
-    outputs = [*_columns(names), (first, "a"), (last, "b"), (sql.column("level"), "level")]
-    levels = sql.select(outputs, sql.derived(ends, "ends")).join(_levels(), join_type="cross")
-    parts = [
-        _part(levels, names, sql.column("a"), "a"),
-        _part(levels, names, sql.minus(sql.column("b"), sql.number(1)), "b"),
-    ]
-    return exp.select("*").from_(sql.derived(sql.union_all(*parts), "nodes"))
+    outputs = [*_columns([*names, "base", "level", "size"]), (first, "a"), (last, "b")]
+    levels = sql.join(sql.select(outputs, sql.derived(ends, "ends")), _levels(fan), [_at_most("size", "high")])
+    a, b, nth = sql.column("a"), sql.column("b"), sql.column("nth")
+    before, after = _whole(exp.Ceil, a, fan), _whole(exp.Floor, b, fan)
+    within = sql.least(before, b)
+    is_low = exp.GTE(this=nth, expression=sql.integer(0))
+    node = sql.case(is_low, sql.plus(a, nth), sql.plus(b, nth))
+    first_side = exp.LT(this=sql.plus(a, nth), expression=within)
+    last_side = exp.GTE(this=sql.plus(b, nth), expression=sql.greatest(within, after))
+    nths = [*(range(fan - 1) if LOW in kinds else ()), *range(-1, -fan, -1)]
+    rows = sql.select([*_columns(names), (_code(node), NODE)], sql.derived(levels, "l"))
+    rows = sql.join(rows, _values("nths", ("nth",), [[n] for n in nths]), [])
+    return sql.where(rows, exp.LT(this=a, expression=b), sql.case(is_low, first_side, last_side)).copy()
 
 
-def _part(levels: exp.Select, names: Sequence[str], node: exp.Expression, end: str) -> exp.Select:
-    """The nodes at one end of an interval: an odd one is not within a node of the next level that is within it."""
-    c = sql.column(end)
-    half = exp.Floor(this=exp.Div(this=c.copy(), expression=sql.number(2)))
-    is_odd = exp.GT(this=c.copy(), expression=sql.product(sql.number(2), half))
-    rows = sql.select([*_columns(names), (_code(node), NODE)], sql.derived(levels.copy(), "l"))
-    return rows.where(exp.LT(this=sql.column("a"), expression=sql.column("b")), is_odd)
+def _whole(towards: type[exp.Expression], place: exp.Expression, fan: int) -> exp.Expression:
+    return sql.product(sql.number(fan), towards(this=exp.Div(this=place.copy(), expression=sql.number(fan))))
 
 
-def place_of(names: Sequence[str]) -> sql.Named:
-    """Of points, with slots from 0."""
-    return [*_columns(names), (sql.minus(sql.column("slot"), sql.number(1)), "slot"), (sql.column("most"), "most")]
+def point_nodes(found: exp.Query, names: Sequence[str], fan: int = 2) -> exp.Select:
+    """All nodes of points that are `at` these places."""
+    slot = sql.minus(sql.minus(sql.column("at"), sql.column("base")), sql.number(1))
+    outputs = [*_columns([*names, "base", "most"]), (slot, "slot")]
+    places = sql.derived(sql.select(outputs, sql.derived(found, "f")), "p")
+    rows = sql.select([*_columns(names), (_code(exp.Floor(this=_share("slot"))), NODE)], places)
+    return sql.join(rows, _levels(fan), [_at_most("size", "most")])
 
 
-def point_nodes(found: exp.Query, names: Sequence[str]) -> exp.Select:
-    """All nodes of points that have these places."""
-    rows = sql.select([*_columns(names), (_code(exp.Floor(this=_share("slot"))), NODE)], sql.derived(found, "p"))
-    return rows.join(_levels(), join_type="cross").where(
-        exp.LTE(this=sql.column("size"), expression=sql.column("most"))
-    )
+def _levels(fan: int) -> exp.Values:
+    return _values("levels", ("level", "size"), [[n, fan**n] for n in range(LEVELS) if fan**n < 2**LEVELS])
 
 
-def _levels() -> exp.Values:
-    rows = [exp.Tuple(expressions=[sql.integer(n), sql.number(2**n)]) for n in range(LEVELS)]
-    names = [exp.to_identifier(name) for name in ("level", "size")]
-    return exp.Values(expressions=rows, alias=exp.TableAlias(this=exp.to_identifier("levels"), columns=names))
+def _values(alias: str, names: Sequence[str], rows: Sequence[Sequence[int]]) -> exp.Values:
+    tuples = [exp.Tuple(expressions=[sql.number(value) for value in row]) for row in rows]
+    columns = [exp.to_identifier(name) for name in names]
+    return exp.Values(expressions=tuples, alias=exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
+
+
+def _at_most(name: str, most: str) -> exp.Expression:
+    return exp.LTE(this=sql.column(name), expression=sql.column(most))
 
 
 def _share(name: str) -> exp.Expression:
@@ -126,8 +144,9 @@ def _share(name: str) -> exp.Expression:
 
 
 def _code(node: exp.Expression) -> exp.Expression:
-    """One number for a node and its level."""
-    code = sql.plus(sql.product(exp.paren(node.copy()), sql.number(LEVELS + 1)), sql.column("level"))
+    """One number for a node of all keys: the slot with which it begins, and its level."""
+    start = sql.plus(sql.column("base"), sql.product(exp.paren(node.copy()), sql.column("size")))
+    code = sql.plus(sql.product(exp.paren(start), sql.number(LEVELS + 1)), sql.column("level"))
     return exp.cast(code, exp.DType.BIGINT)
 
 

@@ -37,8 +37,25 @@ def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:
         check_steady(query)
         return counted(work.engine, query)
     for number, alias in enumerate(r.alias for r in query.relations if r.once and r.once.rows is None):
+        query = _shared(work, query, alias)
         query = _made(work, query, query.relation(alias), f"{MADE}{number}")
     return query
+
+
+def _shared(work: Workspace, query: FeatureQuery, alias: str) -> FeatureQuery:
+    """The query over tables of the CTEs that several relations have, of those that this one has."""
+    tables = {cte.alias: cte.this for cte in query.relation(alias).source.find_all(exp.CTE)}
+    tables = {name: rows for name, rows in tables.items() if name.startswith(MADE)}
+    work.run(Statement(f"{name} for {alias}", rows, name) for name, rows in tables.items())
+
+    def plain(relation: Relation) -> Relation:
+        source = relation.source.copy()
+        for found in list(source.find_all(exp.With)):
+            if tables.keys() >= {cte.alias for cte in found.expressions}:
+                found.pop()
+        return replace(relation, source=source)
+
+    return replace(query, relations=tuple(map(plain, query.relations))) if tables else query
 
 
 def _made(work: Workspace, query: FeatureQuery, relation: Relation, table: str) -> FeatureQuery:

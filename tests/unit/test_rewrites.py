@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,6 +43,9 @@ class Known(NoKeys):
 
     def is_key(self, query: FeatureQuery, alias: str, terms: tuple[Term, ...]) -> bool:
         return any(term.expression.name == "id" for term in terms)
+
+    def of(self, relation: Relation) -> Any:
+        return SimpleNamespace(rows=10.0 if relation.alias == "o" else 100.0)
 
     def is_known_of_nothing(self, relation: Relation, value: exp.Expression) -> bool:
         return value.find(exp.Coalesce) is not None

@@ -1,0 +1,77 @@
+"""Conditions of order between relations that meet many-to-many: a bridge has the pairs that the database finds."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from sqlsvm.ask.validation import trained
+from sqlsvm.engine.base import Engine
+from sqlsvm.query.read_query import read_query
+from sqlsvm.query.render import render
+from tests.ground.trained import training
+from tests.typed import asked, run
+
+CONDITIONS = (
+    "v.c = o.c AND v.lo < o.lo",
+    "v.c = o.c AND o.lo >= v.hi",
+    "v.lo > o.hi",
+    "v.c = o.c AND v.lo <> o.hi",
+    "v.c = o.c AND v.lo BETWEEN o.lo - 2 AND o.hi",
+    "v.c = o.c AND o.lo BETWEEN v.lo AND 7",
+    "v.c = o.c AND v.lo < o.lo AND v.hi <= o.hi",
+    "v.c = o.c AND v.lo BETWEEN o.lo - 3 AND o.lo AND o.hi > v.hi AND o.hi <= v.hi + 4",
+    "v.lo <> o.lo AND v.hi < o.hi",
+)
+
+
+def world(engine: Engine, seed: int) -> None:
+    """With NULLs and ties; in one world v is empty, in others one of the relations is much larger."""
+    rng = np.random.default_rng(seed)
+    most = int(rng.integers(3, 14))
+    for name, size in zip("ovw", [(12, 0, 9), (30, 25, 12), (10, 150, 9), (120, 8, 9)][seed % 4], strict=True):
+        run(
+            engine,
+            f"CREATE TABLE {name} (id INT, c BIGINT, lo INT, hi {'BIGINT' if name == 'o' else 'INT'}, y BOOLEAN)",
+        )
+        drawn = rng.integers(-1, [4, most, most], (size, 3)).tolist()
+        values = (", ".join("NULL" if n < 0 else str(n) for n in row) for row in drawn)
+        made = ", ".join(f"({i}, {each}, {i % 2 == 0})" for i, each in enumerate(values))
+        if made:
+            run(engine, f"INSERT INTO {name} VALUES {made}")
+
+
+def check(engine: Engine, text: str, bridged: int | None = 1) -> None:
+    query = read_query(engine, text, label="y")
+    assert bridged is None or sum(" nodes " in r.alias for r in query.relations) == 2 * bridged, text
+    assert rows(engine.fetch(render(query))) == rows(asked(engine, text)), text
+
+
+def rows(found: dict[str, np.ndarray]) -> Counter[tuple[object, ...]]:
+    names = sorted(found)
+    return Counter(zip(*(found[name].tolist() for name in names), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs(engine: Engine, seed: int) -> None:
+    world(engine, seed)
+    for condition in CONDITIONS:
+        check(engine, f"SELECT o.y, o.id, v.id AS other FROM o JOIN v ON {condition}", bridged=1 if seed else None)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_several_edges(engine: Engine, seed: int) -> None:
+    """A chain and a star."""
+    world(engine, seed)
+    select = "SELECT o.y, o.id, v.id AS other, w.id AS third FROM o JOIN v ON v.c = o.c AND v.lo < o.lo JOIN w ON"
+    check(engine, f"{select} w.c = v.c AND w.lo BETWEEN v.lo - 2 AND v.lo", 2)
+    check(engine, f"{select} w.c = o.c AND w.hi > o.hi", 2)
+
+
+def test_training(engine: Engine) -> None:
+    world(engine, 1)
+    text = f"SELECT o.y, o.lo, o.hi, v.lo + v.hi AS both FROM o JOIN v ON {CONDITIONS[7]} WHERE v.lo IS NOT NULL"
+    run(engine, f"CREATE TABLE flat AS {text}")
+    options = {"m": training(in_memory=0, max_passes=40, tol=1e-4)}
+    (model,), (flat,) = (trained(engine, each, options) for each in (text, 'SELECT y, lo, hi, "both" FROM flat'))
+    assert model.objective == pytest.approx(flat.objective, rel=2e-4)
