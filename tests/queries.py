@@ -1,20 +1,23 @@
-"""`python -m tests.queries RUNS FIRST [DSN]`: random queries, whose rows no rule may change. Ctrl-C ends it with the
-counts so far."""
+"""`python -m tests.queries RUNS FIRST [DSN] [KIND]`: random queries. No rule may change the rows of those of the kind
+`rules`; those of `groups` group a join; those of `selects` have any form, two deep, and are compared with their result
+as a table. Ctrl-C ends it with the counts so far."""
 
 import sys
 import traceback
 from collections import Counter
 
 from sqlsvm.engine import connect
-from tests.ground.rewriting import check
+from tests.ground import grouping, rewriting, selects
+
+KINDS = {"rules": rewriting.check, "groups": grouping.check, "selects": selects.check}
 
 
-def main(runs: int, first: int, dsn: str = "duckdb:") -> int:
+def main(runs: int, first: int, dsn: str = "duckdb:", kind: str = "rules") -> int:
     engine, counts = connect(dsn), Counter[str]()
     try:
         for seed in range(first, first + runs):
             try:
-                counts[check(engine, seed)] += 1
+                counts[KINDS[kind](engine, seed)] += 1
             except Exception as error:
                 counts["failed"] += 1
                 print(f"seed {seed}: {error!r}")

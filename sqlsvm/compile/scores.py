@@ -142,7 +142,7 @@ class Scoring:
         made += [label for part in parts for label in part.labels]
         weights = [part.weight for part in parts if part.weight]
         made += [(sql.product(*weights), "w")] if weights else []
-        found = sql.select(made, _filtered_first(self.plan, node, ROW))
+        found = sql.select(made or [(sql.integer(1), "one")], _filtered_first(self.plan, node, ROW))
         found = sql.where(found, *(condition for part in parts for condition in part.conditions))
         for part in parts:
             found = sql.join(found, *part.joined) if part.joined else found

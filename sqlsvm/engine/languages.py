@@ -26,6 +26,8 @@ class Language:
     """Is 'data/flights.csv' in FROM a relation called flights?"""
     splits_rows: bool
     """Is (a, b) = (c, d) the same as a = c AND b = d? Else it compares two structs, in which NULL equals NULL."""
+    reuses: bool = False
+    """May an expression use the names of other outputs?"""
     lowers: bool = False
     """Does Late mean late, and "Late" another name? Else names are the same in any case."""
     remedies: Mapping[str, str] = field(default_factory=dict)
@@ -110,7 +112,7 @@ _REMEDIES_OF_SPARK = {
 
 LANGUAGES: Mapping[str, Language] = {
     "postgres": Language(_postgres, names_files=False, splits_rows=True, lowers=True),
-    "duckdb": Language(_duckdb, names_files=True, splits_rows=False),
-    "spark": Language(_spark, names_files=True, splits_rows=False, remedies=_REMEDIES_OF_SPARK),
+    "duckdb": Language(_duckdb, names_files=True, splits_rows=False, reuses=True),
+    "spark": Language(_spark, names_files=True, splits_rows=False, reuses=True, remedies=_REMEDIES_OF_SPARK),
 }
 """By `Engine.dialect`."""

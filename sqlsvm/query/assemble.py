@@ -6,6 +6,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column
+from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.audited import apart
 from sqlsvm.query.forms import part
@@ -32,7 +33,7 @@ def feature_query(
     """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is "other",
     or "categorical" where that is forced, until `with_kinds` sets it. `audited` names the last outputs."""
     items = sources(select, fold)
-    joins = joins_of(select, items, Scope(dialect, fold, columns))
+    joins = joins_of(select, items, Scope(dialect, fold, columns, named=_named(select, dialect, fold)))
     found, compared = apart(outputs(select, joins.scope), audited)
     found = _limited(_forced_categorical(found, categorical, joins.scope), top, joins.scope)
     features, target, mass = _roles(found, joins.scope, label, weight)
@@ -48,6 +49,12 @@ def feature_query(
         audited=compared,
         spanning=tuple(joins.spanning),
     )
+
+
+def _named(select: exp.Select, dialect: str, fold: Fold) -> dict[str, exp.Expr]:
+    """What the names of outputs mean, where other outputs and conditions may use them."""
+    named = [item for item in select.expressions if isinstance(item, exp.Alias)] if LANGUAGES[dialect].reuses else []
+    return {fold(item.alias, bool(item.args["alias"].args.get("quoted"))): item.this for item in named}
 
 
 def _roles(

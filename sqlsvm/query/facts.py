@@ -67,6 +67,14 @@ class Facts:
         row = row_of_nulls(relation, [(value, "v")]).select(exp.alias_(exp.Count(this=value.copy()), "n"))
         return one(self.engine, row)["n"] > 0
 
+    def may_be_null(self, relation: Relation, value: exp.Expression) -> bool:
+        """Is a value NULL in a row of a relation, or where a LEFT JOIN finds none?"""
+        if relation.optional is not None and not self.is_known_of_nothing(relation, value):
+            return True
+        some = relation.rows([(value.copy(), "v")])
+        found = exp.select("*").from_(sql.derived(some, "r")).where(exp.Is(this=sql.column("v"), expression=exp.null()))
+        return one(self.engine, sql.select([(sql.count(), "n")], sql.derived(found.limit(1), "r")))["n"] > 0
+
     def is_key(self, query: FeatureQuery, alias: str, terms: Terms) -> bool:
         """Does each value of these terms occur once in the rows among which a join looks?"""
         return self.of(query.relation(alias).partners).is_unique(terms)

@@ -296,6 +296,8 @@ class Feature:
     """The value, if the expression is a text that is the same for all that are equal to it."""
     top: int | None = None
     """How many of its categories have a weight of their own; None if all have."""
+    twin: str = ""
+    """The name that the query gives it, if an output before it has that name."""
 
     @property
     def typed(self) -> exp.Expression:

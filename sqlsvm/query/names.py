@@ -5,7 +5,7 @@ meaning of an identifier, columns are looked up among those that the database de
 `"alias"."real column name"`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -58,6 +58,8 @@ class Scope:
     shown: Shown = field(default_factory=Shown)
     known: dict[str, Shown] = field(default_factory=dict)
     """The columns of each relation, for all scopes of a query."""
+    named: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """What the outputs are called, where an expression may use such a name. A column of this name comes first."""
 
     @property
     def visible(self) -> tuple[Visible, ...]:
@@ -88,7 +90,14 @@ class Scope:
 
     def resolve(self, expression: exp.Expr) -> exp.Expression:
         """A copy in which every column is `"alias"."column"`: `Distance / 2` becomes `"f"."distance" / 2`."""
-        return expression.transform(lambda node: self.find(node).reference if isinstance(node, exp.Column) else node)
+        return expression.transform(lambda node: self._resolved(node) if isinstance(node, exp.Column) else node)
+
+    def _resolved(self, column: exp.Column) -> exp.Expression:
+        name = self.meaning(column.this) if isinstance(column.this, exp.Identifier) else ""
+        if column.args.get("table") or name not in self.named or name in self.shown.by_name:
+            return self.find(column).reference
+        others = {other: value for other, value in self.named.items() if other != name}
+        return exp.paren(replace(self, named=others).resolve(self.named[name]), copy=False)
 
     def find(self, column: exp.Column) -> Visible:
         """The one column that a name means."""
@@ -149,6 +158,19 @@ def meant(typed: str, known: Iterable[str], fold: Fold) -> str | None:
     names = list(known)
     meanings = {fold(name, True): name for name in names}
     return typed if typed in names else meanings.get(fold(typed, False))
+
+
+def distinct(names: Sequence[str], meaning: Callable[[str], str]) -> list[str]:
+    """A second x is called x_2."""
+    found: dict[str, str] = {}
+    taken = {meaning(name) for name in names}
+    for name in names:
+        free, number = name, 1
+        while meaning(free) in found or (number > 1 and meaning(free) in taken):
+            number += 1
+            free = f"{name}_{number}"
+        found[meaning(free)] = free
+    return list(found.values())
 
 
 def relations_in(resolved: exp.Expr) -> list[str]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlsvm.errors import FormError, QueryError, nearest
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import VALUE, Feature, Unmet
-from sqlsvm.query.names import Scope, Shown, Visible, meant, relations_in
+from sqlsvm.query.names import Scope, Shown, Visible, distinct, meant, relations_in
 from sqlsvm.query.sums import terms_of
 
 MOST_FEATURES = 20_000
@@ -25,34 +25,19 @@ def check_features(size: int) -> None:
 
 def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
     """Every output column as a feature. Its kind is "other" until `with_kinds` sets it."""
-    found: dict[str, tuple[list[Feature], str | Fragment]] = {}
-    for item in select.expressions:
-        for terms, shown in _features(item, scope):
-            feature = terms[0]
-            key = scope.fold(feature.name, True)
-            if key in found:
-                rename = f"rename one: {_example(feature)} AS {feature.name}_2"
-                raise QueryError(
-                    f"two output columns are called {feature.name}: {found[key][1]} and {shown}",
-                    hint=f"write the columns out instead of *, and {rename}" if _is_star(item) else rename,
-                )
-            found[key] = terms, shown
+    found = [terms for item in select.expressions for terms in _features(item, scope)]
     if not found:
         raise QueryError("the query returns no column", hint="select the features and the label")
-    return tuple(term for terms, _ in found.values() for term in terms)
+    names = distinct([terms[0].name for terms in found], lambda name: scope.fold(name, True))
+    return tuple(
+        term if name == term.name else replace(term, name=name, twin=term.name)
+        for name, terms in zip(names, found, strict=True)
+        for term in terms
+    )
 
 
-def _is_star(item: exp.Expression) -> bool:
-    return isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
-
-
-def _example(feature: Feature) -> str:
-    column = feature.typed
-    return f"{column.table}.{column.name}" if isinstance(column, exp.Column) else "..."
-
-
-def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature], str | Fragment]]:
-    """The terms of each output with the text that they come from; a column of `*` with its own name."""
+def _features(item: exp.Expression, scope: Scope) -> Iterator[list[Feature]]:
+    """The terms of each output; a column of `*` with its own name."""
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
         shown = Shown(tuple(_expanded(item, star, scope)))
@@ -60,19 +45,17 @@ def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature
         for visible in shown.columns:
             name = visible.column.name
             if other := instead.get(visible):
-                yield _terms(other, scope), Fragment(other, scope.dialect)
+                yield _terms(other, scope)
             else:
-                yield [Feature(name, visible.alias, visible.reference, "other")], f"{visible.alias}.{name}"
+                yield [Feature(name, visible.alias, visible.reference, "other")]
     else:
-        yield _terms(item, scope), Fragment(item, scope.dialect)
+        yield _terms(item, scope)
 
 
 def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
     shown = Fragment(item, scope.dialect)
     resolved = scope.resolve(item.unalias())
-    used = relations_in(resolved)
-    if not used:
-        raise QueryError(f"the output {shown} is a constant", hint="remove it; the intercept is added automatically")
+    used = relations_in(resolved) or [scope.sources[0].alias]
     name = _name(item, resolved, scope)
     if len(used) == 1:
         return [Feature(name, used[0], resolved, "other")]
@@ -126,6 +109,12 @@ def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Fea
     by_name = {feature.name: feature for feature in features}
     if own := meant(name, by_name, scope.fold):
         feature = by_name[own]
+        if twin := next((f for f in features if f.twin == own), None):
+            owners = [f.relation for f in (feature, twin)]
+            raise QueryError(
+                f"two output columns are called {own}: the {role} is one of {' or '.join(owners)}",
+                hint=f"leave one of them out, or give it another name with AS: AS {twin.name}",
+            )
         used = [f.relation for f in features if f.name == feature.name]
         if len(used) == 1:
             return feature

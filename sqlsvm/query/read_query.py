@@ -1,20 +1,23 @@
 """Text -> FeatureQuery, with names and types from the database."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypedDict, Unpack
 
 from sqlglot import exp
 
 from sqlsvm.engine.base import Called, Column, Engine, StatementError
-from sqlsvm.errors import FormError, QueryError, nearest
+from sqlsvm.errors import FormError, QueryError, SqlsvmError, nearest
 from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functions, functions_in, parse, sources
 from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.folding import folded
 from sqlsvm.query.matches import matched
+from sqlsvm.query.names import distinct
 from sqlsvm.query.rewrites import RULES, rewritten
+from sqlsvm.query.whole import RESULT, named
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
 
@@ -38,12 +41,19 @@ def read_query(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuer
 
 
 def taken_apart(engine: Engine, text: str, *, answer: bool = True, **roles: Unpack[Roles]) -> FeatureQuery:
-    """Do not call this in a transaction: an unknown name would abort it, and then the database could not be asked for
-    similar names. Without `answer` sub-queries stay as they are typed."""
+    """What is refused is made as a whole, if the database can read it. Do not call this in a transaction: an unknown
+    name would abort it, and then the database could not be asked for similar names. Without `answer` sub-queries stay
+    as they are typed."""
+    parse(text, engine.dialect)
     try:
         return _taken_apart(engine, text, None, answer=answer, **roles)
     except FormError as error:
         return _taken_apart(engine, text, error, answer=answer, **roles)
+    except QueryError as error:
+        because = FormError(f"it cannot be taken apart: {error.message}", hint=error.hint)
+        with suppress(SqlsvmError):
+            return _taken_apart(engine, text, because, answer=answer, **roles)
+        raise
 
 
 def taken_whole(
@@ -65,6 +75,7 @@ def _taken_apart(
     tree = matched(tree, engine.dialect, engine.fold, valid) if answer else tree
     tree = computed(tree, engine.dialect, engine.fold, valid, answer=answer)
     tree = folded(tree, engine) if answer else tree
+    _name_twins(engine, tree)
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
@@ -72,6 +83,16 @@ def _taken_apart(
     called = [f for view in views for f in functions_in(view, engine.dialect, engine.fold)]
     _check_functions(engine, called, "a view that the query reads calls it")
     return feature_query(text, tree, columns, engine.fold, dialect=engine.dialect, **roles)
+
+
+def _name_twins(engine: Engine, tree: exp.Select) -> None:
+    """Where the whole is made and a star lists its columns, two of them may have one name."""
+    first, alias = sources(tree, engine.fold)[0], tree.args["from_"].this.args.get("alias")
+    if first.alias != RESULT or alias.args.get("columns"):
+        return
+    names = [column.name for column in _describe(engine, first)]
+    if (found := distinct(names, lambda name: engine.fold(name, True))) != names:
+        alias.set("columns", named(found))
 
 
 def _valid(engine: Engine, query: exp.Select) -> tuple[Column, ...] | None:
@@ -118,9 +139,11 @@ def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
     try:
         return engine.describe(source.probe)
     except StatementError as error:
-        name = ".".join(source.path) or f"sub-query {source.alias}"
+        name = ".".join(source.path) or ("the query" if source.alias == RESULT else f"sub-query {source.alias}")
         is_typo = bool(source.path) and error.kind == "no such name"
         hint = _meant(source.path, engine.table_names()) if is_typo else None
         raise QueryError(
-            f"cannot read {name}: {error.message}", detail=error.detail, hint=hint or error.hint or READABLE
+            f"cannot read {name}: {error.message}",
+            detail=error.detail,
+            hint=hint or error.hint or (READABLE if source.path else None),
         ) from error

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
-from sqlsvm.errors import QueryError
+from sqlsvm.errors import FormError
 from sqlsvm.query.guards import Fragment
 from sqlsvm.query.ir import Feature, FeatureQuery
 from sqlsvm.query.names import relations_in
@@ -118,10 +118,10 @@ def check_sum(feature: Feature, described: Sequence[Column], single: str, dialec
     whole, *quotients = described
     for node, quotient in zip(_divisions(feature.typed), quotients, strict=True):
         if quotient.type in _WHOLE:
-            raise QueryError(
+            raise FormError(
                 f"the division {Fragment(node, dialect)} of feature {feature.name} drops the remainder",
                 hint=f"divide by {sql.double(node.expression.copy()).sql(dialect)}",
             )
     if whole.type == single:
         exact = " and ".join(sql.double(column).sql(dialect) for column in feature.typed.find_all(exp.Column))
-        raise QueryError(f"the sum {feature.name} is rounded to the type {single}", hint=f"write {exact}")
+        raise FormError(f"the sum {feature.name} is rounded to the type {single}", hint=f"write {exact}")

@@ -4,12 +4,15 @@ SELECT u.churned, COUNT(*) FROM users u JOIN visits v USING (id) GROUP BY u.id, 
 SELECT * FROM (SELECT u.churned, COUNT(*) FROM ... GROUP BY ...) AS "result"("churned", "count(*)")
 """
 
+from collections.abc import Callable, Iterable
+
 from sqlglot import exp
 
 from sqlsvm.engine.languages import LANGUAGES
-from sqlsvm.errors import FormError, QueryError
+from sqlsvm.errors import FormError
 from sqlsvm.query.guards import as_typed, varying
 from sqlsvm.query.ir import MADE, FeatureQuery, Once
+from sqlsvm.query.names import distinct
 
 RESULT = "result"
 
@@ -34,12 +37,15 @@ def _names(query: exp.Query, dialect: str) -> list[exp.Identifier]:
     """Those that the outputs of a query have that is taken apart; none if a star has them."""
     found = [_name(item, dialect) for item in query.selects]
     names = [name for name in found if name is not None]
-    if len(names) < len(found):
-        return []
-    for name in names:
-        if names.count(name) > 1:
-            raise QueryError(f"two output columns are called {name.name}", hint="rename one of them with AS")
-    return names
+    return named(distinct([name.name for name in names], _same(dialect))) if len(names) == len(found) else []
+
+
+def named(names: Iterable[str]) -> list[exp.Identifier]:
+    return [exp.to_identifier(name, quoted=True) for name in names]
+
+
+def _same(dialect: str) -> Callable[[str], str]:
+    return str if LANGUAGES[dialect].lowers else str.lower
 
 
 def _name(item: exp.Expr, dialect: str) -> exp.Identifier | None:

@@ -1,6 +1,7 @@
 """Relations whose rows are made once: they are in a working table, and the query reads that."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -93,11 +94,13 @@ def counted(engine: Engine, query: FeatureQuery) -> FeatureQuery:
 
 
 def _rows(engine: Engine, query: FeatureQuery, relation: Relation) -> exp.Select:
-    """With one more than there may be, so that this is noticed before a disk is full. A table holds no records."""
+    """With one more than there may be, so that this is noticed before a disk is full. A table holds no records, and no
+    columns of one name, which nothing can read."""
     assert relation.once
     steps.info("making the rows of %s: %s", relation.alias, relation.once.reason)
-    used = query.used_columns(relation.alias)
-    values = [sql.named(c.name, relation.alias) for c in relation.columns if c.kind != "other" or c in used]
+    used, names = query.used_columns(relation.alias), Counter(c.name for c in relation.columns)
+    kept = [c for c in relation.columns if names[c.name] == 1 and (c.kind != "other" or c in used)]
+    values = [sql.named(c.name, relation.alias) for c in kept]
     rows = exp.select(*values).from_(relation.source.copy()).where(*(f.copy() for f in relation.at_first))
     return rows.limit(engine.make_at_most + 1)
 

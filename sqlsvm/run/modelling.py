@@ -134,6 +134,7 @@ def _notes(
             yield predicts_one(label_values[one > 0])
         return
     yield from made_once(problem.query)
+    yield from dict.fromkeys(f"{f.name} is a second output called {f.twin}" for f in problem.query.features if f.twin)
     if training.is_kernel:
         if training.machine.kernel == "sigmoid":
             yield "the sigmoid kernel is no inner product, so there is no lower bound"

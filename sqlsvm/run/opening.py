@@ -6,20 +6,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, FormError
 from sqlsvm.maps.asked import columns_of
 from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
-from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites import rewritten
+from sqlsvm.query.read_query import Roles, read_query, taken_whole
+from sqlsvm.query.rewrites import RULES, rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked, timed
@@ -76,9 +77,32 @@ def labelled(
 
 def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:
     """The query before its maps, which read some of its columns."""
-    roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
-    query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
-    return readable(read)(query, Facts(engine))
+    roles: Roles = {"weight": options.weight, "categorical": options.categorical, "top": options.top}
+    roles |= {"label": named(options.label), "audited": audited(options.constrain)}
+    query, facts = read_query(engine, text, **roles), Facts(engine)
+    if options.nulls == "mean" and (because := _null_sum(query, facts, options)):
+        query = rewritten(taken_whole(engine, text, because, **roles), facts, *RULES)
+    return readable(read)(query, facts)
+
+
+def _null_sum(query: FeatureQuery, facts: Facts, options: ProblemOptions) -> FormError | None:
+    """A sum is NULL where one of its terms is, and no mean of that term stands for the mean of the sum."""
+    sums = query.sums
+    terms = [t for terms in sums.values() for t in terms if facts.may_be_null(query.relation(t.relation), t.expression)]
+    if not terms:
+        return None
+    bare = replace(query, features=tuple(f for f in query.features if f.name in sums))
+    with reading(facts.engine, bare) as (work, made):
+        plan, _ = planned(work.facts, made, replace(options, scale="none"))
+        work.run(working_tables(plan))
+        found = read_moments(work, plan)
+    for c in plan.design.coordinates:
+        if c.role == "missing" and found.total[c.index] > 0:
+            term = f"term of {c.feature} over {c.relation}"
+            return FormError(
+                f"in some rows the {term} is NULL, and so the sum is", hint=f"write COALESCE in the {term}"
+            )
+    return None
 
 
 def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped, ...] = ()) -> FeatureQuery:

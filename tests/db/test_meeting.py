@@ -192,7 +192,7 @@ def test_terms_of_a_sum_are_numbers(engine: Engine) -> None:
     join = left_join(np.random.default_rng(1))
     join.create(engine)
     query = "SELECT a.y, a.x + CAST(b.x AS TEXT) AS s FROM calls a JOIN calls b ON b.k = a.k"
-    with pytest.raises(QueryError, match="the term of s over b is of type"):
+    with pytest.raises(QueryError, match=r"No function matches|operator does not exist"):
         train(engine, "m", query, training())
 
 
