@@ -21,6 +21,7 @@ from sqlsvm.run.modelling import database_of, model_of
 from sqlsvm.run.problems import OnFold, Problem, Problems
 from sqlsvm.run.resume import Continuation, objective
 from sqlsvm.run.training import Training
+from sqlsvm.run.unchosen import choice_of
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import GoingTogether, OnPass, Record, Solution, State
@@ -156,7 +157,8 @@ def chosen(problems: Problems) -> tuple[Problems, Told]:
         return problems, lambda model, name: model
     from sqlsvm.run.choosing import settle
 
-    found = {name: settle(training, problems) for name, training in problems.trainings.items()}
+    with choice_of(problems.trainings, Exception):
+        found = {name: settle(training, problems) for name, training in problems.trainings.items()}
     settled = problems.with_trainings({name: each.training for name, each in found.items()})
     return settled, lambda model, name: found[name].told(model)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model
@@ -22,6 +22,7 @@ from sqlsvm.run.opening import labelled, opened, query_of
 from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.resume import Continuation, asked_for, digests, moved, objective
 from sqlsvm.run.training import Training
+from sqlsvm.run.unchosen import choice_of, with_choice
 from sqlsvm.solve.solution import OnPass
 from sqlsvm.terminal import NOTE
 
@@ -61,22 +62,28 @@ def train_each(
     at the weights of `start`. `on_fold` measures weights found without a fold. `asked` is for the rules."""
     facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
     trainings = with_share(engine, text, trainings, clock := Clock())
-    training = next(iter(trainings.values()))
-    query = query_of(engine, text, training, maps_before(text, trainings, continuations))
-    clock.begin("reading")
-    if offload := copied(engine, query, training.offload):
-        clock.begin("copying")
-    with brought(engine, query, offload) as (here, query), reading(here, query, clock) as (work, query):
-        if training.problem.by:
-            from sqlsvm.run.groups import check_number
 
-            check_number(work.engine, query)
-        data, left_out = opened(work, query, training.ungrouped)
-        refuse({**facts, "classes": data.plan.design.target.classes}, "label known")
-        continuations = NOTHING if training.solver in MACHINES else continuations
-        known = trained_on(engine, text, data)
-        making = Making(engine, text, trainings, known, continuations, start, on_passes, on_fold)
-        return in_groups(making, data, left_out) if training.problem.by else making.models(data, left_out)
+    def made(trainings: Mapping[str, Training]) -> list[Model]:
+        training, before = next(iter(trainings.values())), maps_before(text, trainings, continuations)
+        with choice_of(trainings, StatementError):
+            query = query_of(engine, text, training, before)
+        clock.begin("reading")
+        if offload := copied(engine, query, training.offload):
+            clock.begin("copying")
+        with brought(engine, query, offload) as (here, query), reading(here, query, clock) as (work, query):
+            if training.problem.by:
+                from sqlsvm.run.groups import check_number
+
+                check_number(work.engine, query)
+            with choice_of(trainings, StatementError):
+                data, left_out = opened(work, query, training.ungrouped)
+            refuse({**facts, "classes": data.plan.design.target.classes}, "label known")
+            kept = NOTHING if training.solver in MACHINES else continuations
+            known = trained_on(engine, text, data)
+            making = Making(engine, text, trainings, known, kept, start, on_passes, on_fold)
+            return in_groups(making, data, left_out) if training.problem.by else making.models(data, left_out)
+
+    return with_choice(trainings, made)
 
 
 def in_groups(making: Making, data: Data, left_out: Moments | None) -> list[Model]:
@@ -108,13 +115,17 @@ def choosable(engine: Engine, trainings: Mapping[str, Training]) -> Mapping[str,
 
 def settled_on(engine: Engine, text: str, training: Training) -> Training:
     """The training with what is chosen where it is auto, for those who train elsewhere."""
-    (training,) = choosable(engine, {"": training}).values()
+    return with_choice(choosable(engine, {"": training}), lambda trainings: _settled(engine, text, trainings))
+
+
+def _settled(engine: Engine, text: str, trainings: Mapping[str, Training]) -> Training:
+    (training,) = trainings.values()
     if not training.chooses:
         return training
-    query = query_of(engine, text, training)
-    with reading(engine, query, Clock()) as (work, query):
-        data, _ = opened(work, query, training)
-        found, _ = chosen(Problems(data, {"": training}))
+    with choice_of(trainings, StatementError):
+        query = query_of(engine, text, training)
+        with reading(engine, query, Clock()) as (work, query):
+            found, _ = chosen(Problems(opened(work, query, training)[0], trainings))
     return found.trainings[""]
 
 

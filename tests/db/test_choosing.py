@@ -1,11 +1,13 @@
 """auto for lambda, l1 and the loss: what is chosen, on which rows, and what the model says of it."""
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from io import StringIO
 
 import numpy as np
 import pytest
+from sqlglot import parse_one
 
 from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine
@@ -14,14 +16,16 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import UNNAMED
 from sqlsvm.query.ir import ENTITY, ROW, TIME
+from sqlsvm.query.rewrites import marks
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
 from sqlsvm.rules import named
-from sqlsvm.run.choosing import few, parts_of
+from sqlsvm.run import choosing
+from sqlsvm.run.choosing import Settled, few, parts_of
 from sqlsvm.run.opening import opened, query_of
 from sqlsvm.run.problems import Problems
-from sqlsvm.run.train import train
+from sqlsvm.run.train import settled_on, train
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
 from sqlsvm.show.training import draw_training
@@ -326,3 +330,45 @@ def test_where_a_class_is_rare_both_matrices_are_told(duckdb: Engine) -> None:
     assert rare[1] + others[1] == balanced[1] + balanced_others[1]
     assert balanced[0] > rare[0]
     assert not any("have late" in note for note in equal.notes)
+
+
+def fails_in_numpy(training: Training, each: Problems) -> Settled:
+    raise np.linalg.LinAlgError("Singular matrix")
+
+
+def fails_in_the_database(training: Training, each: Problems) -> Settled:
+    """In PostgreSQL the transaction takes no more statements then."""
+    each.data.work.engine.fetch(parse_one("SELECT CAST('x' || 1 AS INT) AS n"))
+    raise AssertionError("the database has taken it")
+
+
+@pytest.mark.parametrize(("fails", "said"), [(fails_in_numpy, "Singular matrix"), (fails_in_the_database, "x1")])
+def test_a_choice_by_default_that_fails_ends_no_training(
+    engine: Engine,
+    fails: Callable[[Training, Problems], Settled],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(choosing, "settle", fails)
+    with shop(300).created(engine), caplog.at_level(NOTE, "sqlsvm"):
+        found = train(engine, "m", QUERY, by_default())
+        with pytest.raises(Exception, match=said):
+            train(engine, "m", QUERY, by_default(lam="auto"))
+    assert (found.chosen, found.lam, found.loss, found.converged) == (None, 1e-4, "hinge", True)
+    assert "lambda is 0.0001, its default: choosing it failed" in caplog.text
+    assert said in caplog.text
+
+
+def test_rows_that_cannot_be_told_apart_end_no_training(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Statements that only the choice adds to fail in the database."""
+    wrong = parse_one("CAST('x' || 1 AS INT)")
+    monkeypatch.setattr(marks, "row_hash", lambda *_: wrong.copy())
+    with shop(300).created(engine), caplog.at_level(NOTE, "sqlsvm"):
+        found = train(engine, "m", QUERY, by_default(in_memory=0, sample=1000))
+        within_psql = settled_on(engine, QUERY, by_default())
+    assert (found.chosen, found.lam, found.converged) == (None, 1e-4, True)
+    assert (within_psql.chooses, within_psql.lam) == ((), 1e-4)
+    assert "choosing it failed" in caplog.text

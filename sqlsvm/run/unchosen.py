@@ -1,0 +1,54 @@
+"""What nobody asked to choose does not end a training: if its choice fails it has its default, and a note says why.
+
+The training begins again, in a new snapshot: after an error a transaction of PostgreSQL takes no more statements.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlsvm.errors import ConnectionLost
+from sqlsvm.options import DEFAULTS, LAMBDA
+from sqlsvm.run.training import Training
+from sqlsvm.terminal import NOTE
+
+T = TypeVar("T")
+Trainings = Mapping[str, Training]
+
+steps = logging.getLogger(__name__)
+
+
+class NotChosenError(Exception):
+    """The choice failed, for the reason that is its cause."""
+
+
+@contextmanager
+def choice_of(trainings: Trainings, *failures: type[Exception]) -> Iterator[None]:
+    """An error of these kinds, where all that is chosen is chosen by default."""
+    each = trainings.values()
+    by_default = any(t.chooses for t in each) and all(set(t.chooses) <= set(t.unnamed) for t in each)
+    try:
+        yield
+    except ConnectionLost:
+        raise
+    except failures as error:
+        if not by_default:
+            raise
+        raise NotChosenError from error
+
+
+def with_choice(trainings: Trainings, work: Callable[[Trainings], T]) -> T:
+    """The work, or that with defaults."""
+    try:
+        return work(trainings)
+    except NotChosenError as error:
+        cause = error.__cause__
+        steps.log(NOTE, "note: lambda is %g, its default: choosing it failed: %s", DEFAULTS[LAMBDA], _said(cause))
+        steps.debug("the choice failed", exc_info=cause)
+    return work({name: replace(each, chooses=()) for name, each in trainings.items()})
+
+
+def _said(cause: BaseException | None) -> str:
+    return getattr(cause, "message", None) or f"{type(cause).__name__}: {cause}"
