@@ -8,6 +8,10 @@ from sqlsvm.plan.scaling import LabelMoments, Moments
 from sqlsvm.plan.target import Classes
 
 
+class Lacking(DataError):
+    """There are no rows, or none of one class."""
+
+
 def check_rows(plan: Plan, moments: Moments) -> None:
     """Refuse a join without rows, or with one class."""
     label = plan.design.target.label.name
@@ -25,7 +29,7 @@ def check_rows(plan: Plan, moments: Moments) -> None:
         return
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
         if not n > 0:
-            raise DataError(
+            raise Lacking(
                 f"the label {label} has one class only: no row of the join is {missing}",
                 hint="sqlsvm inspect shows the classes before and after the join",
             )
@@ -37,7 +41,7 @@ def check_some(plan: Plan, moments: Moments) -> None:
         weight, held = plan.design.weight, plan.tree.query.held_out is not None
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
         hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
-        raise DataError(what, hint=hint)
+        raise Lacking(what, hint=hint)
 
 
 def check_classes(target: Classes, moments: Moments) -> None:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, FormError
 from sqlsvm.maps.asked import columns_of
@@ -14,9 +13,9 @@ from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
-from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
-from sqlsvm.plan.target import named
+from sqlsvm.plan.target import Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles, read_query, taken_whole
@@ -26,10 +25,12 @@ from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked, timed
 from sqlsvm.reading import made
 from sqlsvm.rules import refuse
+from sqlsvm.run.checks import Lacking
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.missing import missing, nulls_of
 from sqlsvm.run.notes import at_random
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace
@@ -87,22 +88,13 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
 
 def _null_sum(query: FeatureQuery, facts: Facts, options: ProblemOptions) -> FormError | None:
     """A sum is NULL where one of its terms is, and no mean of that term stands for the mean of the sum."""
-    sums = query.sums
-    terms = [t for terms in sums.values() for t in terms if facts.may_be_null(query.relation(t.relation), t.expression)]
-    if not terms:
+    terms = [t for each in query.sums.values() for t in each]
+    if not (some := [t for t in terms if facts.may_be_null(query.relation(t.relation), t.expression)]):
         return None
-    bare = replace(query, features=tuple(f for f in query.features if f.name in sums))
-    with reading(facts.engine, bare) as (work, made):
-        plan, _ = planned(work.facts, made, replace(options, scale="none"))
-        work.run(working_tables(plan))
-        found = read_moments(work, plan)
-    for c in plan.design.coordinates:
-        if c.role == "missing" and found.total[c.index] > 0:
-            term = f"term of {c.feature} over {c.relation}"
-            return FormError(
-                f"in some rows the {term} is NULL, and so the sum is", hint=f"write COALESCE in the {term}"
-            )
-    return None
+    with reading(facts.engine, query) as (work, made):
+        _, found = missing(work, made, options.target(work.engine, made), some)
+    hint = "write COALESCE there"
+    return next((FormError(f"in some rows {name} is NULL, so the sum is", hint=hint) for name in found), None)
 
 
 def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped, ...] = ()) -> FeatureQuery:
@@ -126,13 +118,32 @@ def check_plan(query: FeatureQuery, training: Training) -> None:
 
 
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Data, Moments | None]:
-    """The problem to train on, and the sizes of the part that is held out."""
+    """The problem to train on, and the sizes of the part that is held out. It says which rows have a NULL and are left
+    out."""
+    if training.problem.nulls != "drop" or training.problem.weight:
+        return _opened(work, query, training, None)
+    target = training.problem.target(work.engine, query)
+    nulls = nulls_of(work, query, target)
+    try:
+        problem, left_out = _opened(work, query, training, target)
+    except Lacking as error:
+        if nulls is None:
+            raise
+        raise DataError(error.message, detail=nulls.said(0), hint="keep rows: --nulls mean, or COALESCE") from error
+    if nulls:
+        steps.log(NOTE, "note: %s", nulls.said(problem.rows + (left_out.n if left_out else 0)))
+    return problem, left_out
+
+
+def _opened(
+    work: Workspace, query: FeatureQuery, training: Training, target: Target | None
+) -> tuple[Data, Moments | None]:
     holdout, left_out = training.held, None
     effort = training.effort if training.solver == "dane" and not training.problem.by else None
     if holdout is None:
-        problem = prepared(work, query, training.problem, effort=effort)
+        problem = prepared(work, query, training.problem, target, effort)
     else:
-        target = training.problem.target(work.engine, query)
+        target = target or training.problem.target(work.engine, query)
         left_out = counted_part(work, query, training.problem, holdout, "holdout", target)
         problem = prepared_part(work, query, training.problem, holdout, "train", effort, target)
     return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.notes import by_weights, one_class
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.small import weighing_rows
 from sqlsvm.run.train import train
+from sqlsvm.terminal import NOTE
 from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked
@@ -104,3 +106,23 @@ def test_a_nearly_constant_model_is_not_looked_at(engine: Engine, statements: li
     model = train(engine, "m", "SELECT y, x FROM f", training(lam=1e-3))
     assert model.notes == ("the model predicts False for every row of the join: try --class-weight balanced",)
     assert sum(" AS b" in s for s in statements) == model.passes
+
+
+def test_rows_that_are_left_out(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """Before the passes: how many rows of the join, and of which column. A LEFT JOIN makes NULLs too."""
+    build(engine, "CREATE TABLE o (k INT, x INT, w VARCHAR(3), y BOOLEAN); CREATE TABLE c (k INT, z INT)")
+    rows = "n % 4, CASE WHEN n % 5 > 0 THEN n END, 'a', n % 2 = 0 FROM GENERATE_SERIES(1, 40) AS g(n)"
+    build(engine, f"INSERT INTO o SELECT {rows}")
+    build(engine, "INSERT INTO o VALUES (0, 1, NULL, TRUE), (0, 1, 'b', NULL)")
+    build(engine, "INSERT INTO c VALUES (0, 1), (0, 2), (1, 3)")
+    caplog.set_level(NOTE)
+    join = "FROM o LEFT JOIN c ON c.k = o.k"
+    train(engine, "m", f"SELECT o.y, o.x, o.w, c.z {join}", training(nulls="drop", lam=0.1))
+    said = "30 of 54 rows of the join: z is NULL in 20, x is NULL in 10, w is NULL in 2, y is NULL in 2"
+    assert caplog.messages == [f"note: --nulls drop leaves out {said}"]
+    caplog.clear()
+    train(engine, "m", f"SELECT o.y, o.k {join} WHERE o.y IS NOT NULL", training(nulls="drop", lam=0.1))
+    assert not caplog.messages
+    with pytest.raises(DataError, match="the join has no rows") as refused:
+        train(engine, "m", f"SELECT o.y, c.z {join} WHERE o.k > 1", training(nulls="drop", lam=0.1))
+    assert refused.value.detail == "--nulls drop leaves out 20 of 20 rows of the join: z is NULL in 20"
