@@ -53,8 +53,8 @@ def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iter
         elif parent.unique_at(node):
             hit = _met(plan, node, parent)
         else:
-            alike = _are_alike(plan, counts, node)
-            intervals = (_numbered if alike else _intervals)(plan, counts, node, parent)
+            alike = _are_alike(plan, node, parent)
+            intervals = _intervals(plan, counts, node, parent, alike)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             hit = (_hit_by_number if alike else _hit)(plan, node, parent)
         if node in above:
@@ -138,15 +138,11 @@ def _in_chunks(rows: exp.Select, hashed: Hashed) -> exp.Select:
     return sql.join(found, starts, [sql.equal(sql.column("at"), sql.column("chunk"))])
 
 
-def _are_alike(plan: Plan, counts: Counts, node: int) -> bool:
-    """Is each of its rows, as seen from above, in one join row?"""
-    return not plan.weighted(node) and not counts.meets(node, down_table(node))
-
-
-def _numbered(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
-    """SELECT columns, their number among the rows of their key FROM node"""
-    columns = columns_of(plan, node)
-    return sql.select([*sql.columns(columns), (_number(columns, parent), "number")], counts.rows(node))
+def _are_alike(plan: Plan, node: int, parent: Edge) -> bool:
+    """Is each of its rows, as seen from above, in one join row at most?"""
+    below = list(plan.tree.beyond(node, parent))
+    parents = {n: edge for n, edge in plan.tree.down(parent.other(node)) if edge}
+    return not any(plan.weighted(n) for n in below) and all(parents[n].unique_at(n) for n in below if n != node)
 
 
 def _number(columns: list[str], parent: Edge) -> exp.Expression:
@@ -158,12 +154,16 @@ def _order(columns: list[str], parent: Edge) -> list[str]:
     return [*shared, *(c for c in columns if c not in shared)]
 
 
-def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
+def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge, alike: bool) -> exp.Select:
     """SELECT columns, their number among the rows of their key, the low end of their interval FROM node JOIN messages
-    from below. Both windows are alike, so the rows are sorted once, and each key by itself."""
+    from below. Both windows are alike, so the rows are sorted once, and each key by itself. Of rows that are alike the
+    number is enough."""
     columns, size = columns_of(plan, node), sql.column("size")
     through = sql.window(sql.total(size), keys_of(parent), _order(columns, parent), running=True)
-    laid: Named = [*sql.columns(columns), (_number(columns, parent), "number"), (sql.minus(through, size), "low")]
+    laid: Named = [*sql.columns(columns), (_number(columns, parent), "number")]
+    laid += [] if alike else [(sql.minus(through, size), "low")]
+    if alike and not counts.meets(node, down_table(node)):
+        return sql.select(laid, counts.rows(node))
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
     return sql.where(sql.select(laid, rows), sql.positive(size))
 

@@ -9,9 +9,9 @@ not (Tziavelis, Gatterbauer and Riedewald, Beyond Equi-joins, 2021). Conditions 
 is an OR of conditions that exclude each other, as an overlap of intervals is, has parts: a node is of one part.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.query.ir import MADE, Relation, Spanning
 from sqlsvm.query.line import HIGH, NODE, POINT, is_, point_nodes, slots, spanning_nodes
+from sqlsvm.query.names import relations_in
 from sqlsvm.query.variables import Variable
 
 ROW = f"{sql.WORKING}row"
@@ -55,6 +56,20 @@ class Line:
         kinds = {end.which for end in self.ends}
         return [{kind} for kind in sorted(kinds)] if self.outside else [kinds]
 
+    @property
+    def expressions(self) -> Iterator[exp.Expression]:
+        yield from (each for place in (self.point, *self.ends) for each in (place.value, place.among))
+        yield from self.only.values()
+
+    def over(self, change: Callable[[exp.Expression], exp.Expression]) -> "Line":
+        """With other expressions."""
+
+        def changed(place: Place) -> Place:
+            return place._replace(value=change(place.value), among=change(place.among))
+
+        only = {alias: change(condition) for alias, condition in self.only.items()}
+        return replace(self, point=changed(self.point), ends=tuple(map(changed, self.ends)), only=only)
+
     def entries(self, fan: int) -> float:
         """For each level, of a row with an interval."""
         return (fan - 1) / 2 * len(self.ends)
@@ -90,10 +105,26 @@ class Bridge:
 
     def values(self, alias: str) -> list[exp.Expression]:
         """What a relation has on the lines."""
-        places = [p for line in self.lines for p in (line.point, *line.ends)]
-        return list(
-            dict.fromkeys(p.value for p in places if any(c.table == alias for c in p.value.find_all(exp.Column)))
-        )
+        return [value for value in self._values if alias in relations_in(value)]
+
+    @cached_property
+    def _values(self) -> Mapping[exp.Expression, None]:
+        every = (each for line in self.lines for each in line.expressions)
+        return dict.fromkeys(each for each in every if each.find(exp.Column))
+
+    @cached_property
+    def names_of(self) -> Mapping[exp.Expression, str]:
+        """The columns that the numbered rows have for what is no column."""
+        return {e: f"{self.row}_{n}" for n, e in enumerate(self._values) if not isinstance(e, exp.Column)}
+
+    @property
+    def named(self) -> "Bridge":
+        """The same over these columns."""
+
+        def over(value: exp.Expression) -> exp.Expression:
+            return sql.named(self.names_of[value], relations_in(value)[0]) if value in self.names_of else value
+
+        return replace(self, lines=tuple(line.over(over) for line in self.lines))
 
     # -- statements ----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from functools import reduce
+from itertools import combinations, permutations, product
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -13,8 +14,9 @@ from sqlsvm.query.facts import Facts, grouped, one
 from sqlsvm.query.ir import Equality, FeatureQuery, Once, Parsed, Relation, Spanning, Term
 from sqlsvm.query.line import AT, End, comparisons, ends_of
 from sqlsvm.query.names import relations_in
+from sqlsvm.query.overlaps import Choice, are_compared, compared, overlap
 from sqlsvm.query.rewrites.meet import finds, meets
-from sqlsvm.query.variables import inner_variables
+from sqlsvm.query.variables import Variable, inner_variables
 
 FEW = 100
 """With fewer pairs of equal keys for each row, the database joins them sooner than a training counts them."""
@@ -48,29 +50,43 @@ def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
 def _bridge(query: Parsed, facts: Facts, pair: list[str], own: tuple[Spanning, ...]) -> Bridge | None:
     """None if the whole join has few rows, or the conditions have another form."""
     keys = tuple(v for v in inner_variables(query) if v.holders.issuperset(pair))
-    every = list(_lines([each.expression for each in own], pair))
-    if not every or (FEW and _are_few(query, facts, pair, [v.index for v in keys])):
+    every = list(_choices(query, facts, pair, [c for each in own for c in comparisons(each.expression)]))
+    if not every or (FEW and _are_few(query, facts, pair, keys)):
         return None
     rows = {alias: facts.of(query.relation(alias)).rows for alias in pair}
     told = query.label.relation if query.label else ""
     first, second = sorted(pair, key=lambda alias: alias != told)
-
-    def cost(lines: tuple[Line, ...]) -> tuple[int, float, int]:
-        return (len(lines), *best_fan(lines, [range(len(lines))], rows))
-
-    lines = min(every, key=cost)
-    return Bridge((first, second), keys, lines, (tuple(range(len(lines))),), own, len(query.relations), cost(lines)[2])
+    lines, parts = min(every, key=lambda each: (len(each.parts[0]), *best_fan(each.lines, each.parts, rows)))
+    fan = best_fan(lines, parts, rows)[1]
+    return Bridge((first, second), keys, lines, parts, own, len(query.relations), fan)
 
 
-def _are_few(query: FeatureQuery, facts: Facts, pair: Sequence[str], keys: Sequence[int]) -> bool:
+def _choices(
+    query: Parsed, facts: Facts, pair: Sequence[str], conditions: Sequence[exp.Expression]
+) -> Iterator[Choice]:
+    """The ways to see the conditions as lines. Two that compare four columns may say that intervals overlap."""
+    found = {i: choice for i, each in enumerate(conditions) if (choice := overlap(query, facts, each))}
+    rest = [each for i, each in enumerate(conditions) if i not in found]
+    ways = list(_lines(rest, pair))
+    for both in combinations(rest, 2) if rest and all(len(way.lines) > 1 for way in ways) else ():
+        others = [each for each in rest if each not in both]
+        if are_compared(both) and (one := compared(query, facts, *both)):
+            ways += [one.and_(other) for other in _lines(others, pair)]
+    for way in ways:
+        choice = reduce(Choice.and_, found.values(), way)
+        if len(choice.parts[0]) <= MOST_LINES:
+            yield choice
+
+
+def _are_few(query: FeatureQuery, facts: Facts, pair: Sequence[str], keys: Sequence[Variable]) -> bool:
     """Has the whole join few rows? It has as many as the pair, if all other relations are found along unique keys."""
     if not all(any(finds(query, facts, alias, r.alias) for alias in pair) for r in query.relations):
         return False
     left, right = (facts.of(query.relation(alias)) for alias in pair)
     if not keys:
         return left.rows * right.rows < FEW * (left.rows + right.rows)
-    variables, names = [v for v in inner_variables(query) if v.index in keys], [f"k{i}" for i in range(len(keys))]
-    sides = [grouped(f.own_rows(tuple(v.at(f.relation.alias)[0] for v in variables)), names) for f in (left, right)]
+    names = [f"k{i}" for i in range(len(keys))]
+    sides = [grouped(f.own_rows(tuple(v.at(f.relation.alias)[0] for v in keys)), names) for f in (left, right)]
     pairs = sql.sum_or_zero(sql.product(*(sql.column("c", side) for side in "lr")))
     met = sql.select([(pairs, "n")], sql.derived(sides[0], "l"))
     found = one(facts.engine, sql.join(met, sql.derived(sides[1], "r"), sql.same(names, "l", "r")))["n"]
@@ -80,18 +96,18 @@ def _are_few(query: FeatureQuery, facts: Facts, pair: Sequence[str], keys: Seque
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 
-def _lines(conditions: Sequence[exp.Expression], pair: Sequence[str]) -> Iterator[tuple[Line, ...]]:
+def _lines(conditions: Sequence[exp.Expression], pair: Sequence[str]) -> Iterator[Choice]:
     """The ways to see them as intervals: on each line, all ends are around one point."""
-    ways = [list(_seen(each, pair)) for condition in conditions for each in comparisons(condition)]
-    for chosen in product(*ways):
+    for chosen in product(*(list(_seen(each, pair)) for each in conditions)):
         lines: dict[tuple[str, exp.Expression, bool], list[End]] = {}
         for way in chosen:
             lines.setdefault((way.spans, way.point, way.outside), []).extend(way.ends)
         if len(lines) <= MOST_LINES and all(len({end.kind for end in ends}) == len(ends) for ends in lines.values()):
-            yield tuple(
+            made = (
                 Line(spans, next(a for a in pair if a != spans), _at(point), tuple(map(_end, ends)), outside)
                 for (spans, point, outside), ends in lines.items()
             )
+            yield Choice(tuple(made), (tuple(range(len(lines))),))
 
 
 def _at(point: exp.Expression) -> Place:
@@ -127,7 +143,7 @@ def _bridged(query: Parsed, facts: Facts, bridge: Bridge) -> Parsed:
     for alias in bridge.pair:
         query = query.with_relation(_numbered(facts, query.relation(alias), bridge, once))
     relations = {alias: query.relation(alias) for alias in bridge.pair}
-    left, right = (_nodes(facts, bridge, alias, relations, once) for alias in bridge.pair)
+    left, right = (_nodes(facts, bridge.named, alias, relations, once) for alias in bridge.pair)
     first, second = bridge.pair
     equalities = (
         *_without(query, bridge),
@@ -152,11 +168,13 @@ def _equal(left: str, right: str, name: str) -> Equality:
 def _numbered(facts: Facts, relation: Relation, bridge: Bridge, once: Once) -> Relation:
     """With a number for each row, in the order of keys and values: rows that are equal there have equal nodes, so it
     does not matter which of them has which number."""
-    alias = relation.alias
-    order = [*(v.at(alias)[0].expression for v in bridge.keys), *bridge.values(alias)]
+    alias, values = relation.alias, bridge.values(relation.alias)
+    order = [*(v.at(alias)[0].expression for v in bridge.keys), *values]
     number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=e.copy()) for e in order]))
-    rows = exp.select(sql.everything(alias), exp.alias_(number, bridge.row, quoted=True)).from_(relation.source.copy())
-    return _described(facts, replace(relation, source=sql.aliased(rows, alias), once=once))
+    outputs = [(number, bridge.row), *((e.copy(), bridge.names_of[e]) for e in values if e in bridge.names_of)]
+    rows = exp.select(sql.everything(alias), *(exp.alias_(e, name, quoted=True) for e, name in outputs))
+    source = sql.aliased(rows.from_(relation.source.copy()), alias)
+    return _described(facts, replace(relation, source=source, once=once))
 
 
 def _described(facts: Facts, relation: Relation) -> Relation:
