@@ -17,7 +17,6 @@ import numpy as np
 from sqlsvm import sql
 from sqlsvm.compile.by_group import SIZES, rows_by_group, sizes_by_group
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES, is_narrow
 from sqlsvm.compile.moments import needed
 from sqlsvm.compile.prepare import node_table
@@ -38,6 +37,7 @@ from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.holdout import kept
 from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, shifted, with_own_categories
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
+from sqlsvm.run.small import missing_tables
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import Effort
 
@@ -181,13 +181,13 @@ class Groups:
             measured = needed(plan, scale, by_class=by_class)
             if weights == "balanced":
                 with work.scratch():
-                    work.run(s for s in working_tables(plan) if s.table == own)
+                    work.run(missing_tables(work, plan))
                     counted = read_moments(work, plan, measured)
                     check_rows(plan, counted)
                 plan = weighted(plan, balanced(counted))
             elif isinstance(weights, tuple):
                 plan = weighted(plan, weights)
-            work.run(s for s in working_tables(plan) if s.table == own)
+            work.run(missing_tables(work, plan))  # the group before may have had other origins
             found = read_moments(work, plan, measured)
             check_rows(plan, found)
             made = centred(work, plan, found)

@@ -112,7 +112,9 @@ class Workspace:
         self.engine, self.clock, self.facts = engine, clock or Clock(), Facts(engine)
         self.on_done: Callable[[Statement, float, float], None] | None = None
         """Called after each statement with the number of rows that it kept or returned, and its seconds."""
-        self._tables: list[str] = []
+        self._tables: dict[str, int] = {}
+        """Each with its number, in the order in which they were made."""
+        self._made = count()
         self._named = False
 
     def run(self, statements: Iterable[Statement], parameters: Mapping[str, object] | None = None) -> dict[str, Rows]:
@@ -146,7 +148,7 @@ class Workspace:
         run, started = list(statements), perf_counter()
         self._claim_names()
         asked = keep_all(self.engine, run, parameters)
-        self._tables += [s.table for s in run if s.table]
+        self._tables.update((s.table, next(self._made)) for s in run if s.table)
         answers = self.engine.fetch_all(asked)
         if self.on_done and asked:
             rows = sum(len(next(iter(answer.values()))) for answer in answers)
@@ -198,7 +200,7 @@ class Workspace:
         if statement.table is None:
             return merged(self.engine.fetch(text, values) for text in texts)
         self.engine.keep(statement.table, texts, values)
-        self._tables.append(statement.table)
+        self._tables[statement.table] = next(self._made)
         return None
 
     def _rows(self, statement: Statement, answer: Rows | None) -> float:
@@ -211,13 +213,17 @@ class Workspace:
     def scratch(self) -> Iterator[None]:
         """Tables made inside are dropped at the end; also after an error about the rows, after which others may be
         read. After any other error, the rollback of the workspace removes them."""
-        before = len(self._tables)
+        before = dict(self._tables)
         try:
             yield
         except DataError:
-            self.drop(self._tables[before:])
+            self._drop_since(before)
             raise
-        self.drop(self._tables[before:])
+        self._drop_since(before)
+
+    def _drop_since(self, before: Mapping[str, int]) -> None:
+        """Also those that were made again."""
+        self.drop([table for table, number in self._tables.items() if before.get(table) != number])
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -227,7 +233,7 @@ class Workspace:
     def drop(self, tables: Iterable[str] | None = None) -> None:
         for table in list(self._tables if tables is None else tables):
             self.engine.forget(table)
-            self._tables.remove(table)
+            del self._tables[table]
 
 
 @contextmanager

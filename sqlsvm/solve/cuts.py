@@ -19,7 +19,7 @@ from sqlsvm.solve.penalty import Cuts, Optimum, Penalty
 from sqlsvm.solve.rounding import EXACT, Rounding
 
 ROUNDING = float(np.finfo(np.float64).eps)
-LEVEL_STEPS, CLOSE = 40, 1e-3
+LEVEL_STEPS, CLOSE = 40, 0.05
 """Of a search for a level: it may end where the value is within this share of what is between level and bound."""
 WIDE, STEP = 18.5, 3.0
 """How far the logarithm of a multiplier may be from where it begins, and how far it steps as long as it has no end."""
@@ -124,9 +124,10 @@ class Bundle:
         With the multiplier of the constraint this is a proximal step. Its model value falls as the multiplier grows. So
         look for the root on the logarithm, and return a point that satisfies the level and is close enough to it.
         """
-        if self.model(centre) <= level:
+        above = self.model(centre) - level
+        if above <= 0.0:
             return centre
-        root = Root(np.log(1.0 / self.penalty.curvature))
+        root = Root(self._guess(centre, above))
         best, alpha = self.minimiser(), self._optimum.alpha
         enough = close * (level - self._lower_bound)
         for _ in range(LEVEL_STEPS):
@@ -138,6 +139,13 @@ class Bundle:
                 if off >= -enough:
                     break
         return best
+
+    def _guess(self, centre: Array, above: float) -> float:
+        """The logarithm of the multiplier with which the steepest descent falls so far, if no other cut is met."""
+        steepest = self._slopes[np.argmax(self._slopes @ centre + self._offsets)] + self.penalty.slope(centre)
+        longest = float(np.log(1.0 / self.penalty.curvature))
+        squares = float(steepest @ steepest)
+        return min(longest, float(np.log(2.0 * above / squares))) if squares > 0.0 and isfinite(above) else longest
 
     def step(self, centre: Array, metric: Metric) -> Array:
         """argmin model(beta) + |beta - centre|^2 / 2 in the metric that, with the curvature of the penalty, is given.

@@ -9,7 +9,7 @@ An intercept without a penalty adds its least g_0 beta_0 in an interval that con
 such that g_0 is 0 up to rounding, so the length of the interval hardly matters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, sqrt
@@ -25,6 +25,8 @@ from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import Cuts, Optimum, Penalty
 from sqlsvm.solve.rounding import EXACT, Rounding
+
+_FARTHER = 2.0 ** np.arange(997.0)
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,14 @@ class Free:
 
     def _last(self, value: float, way: float) -> float:
         """A residual on this side of 0 beyond which psi is above the value; infinite if there is none."""
-        z = way
-        while float(self.loss.value(np.array([z]))[0]) <= value:
-            z *= 2.0
-            if abs(z) > 1e300:
-                return way * inf
-        return z
+        above = np.flatnonzero(self._values[way] > value)
+        return way * float(_FARTHER[above[0]]) if len(above) else way * inf
+
+    @cached_property
+    def _values(self) -> Mapping[float, Array]:
+        """Of psi, farther and farther on each side of 0."""
+        with np.errstate(over="ignore"):
+            return {way: self.loss.value(way * _FARTHER) for way in (-1.0, 1.0)}
 
 
 @dataclass(frozen=True)

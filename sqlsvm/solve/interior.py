@@ -17,6 +17,8 @@ ACCURACY = 1e-13
 """The gap between primal and dual, as a share of the terms of the objective."""
 FAIR, STALLED = 1e-8, 0.7
 """What is enough, if an iteration leaves more than this share of the gap: then rounding is all that is left."""
+LEAST = 1e-3
+"""The size of the objective, which is 0 at an optimum of 0. Its numbers are about 1."""
 TO_THE_BORDER = 0.995
 ROUNDED = 1e-12
 """Curvature, as a share of the most, that no system tells from none."""
@@ -166,9 +168,8 @@ class _Interior:
     @property
     def size(self) -> float:
         bent = 0.5 * float(self.x @ (self.matrix @ self.x))
-        return (
-            abs(self.t) + bent + abs(float(self.linear @ self.x)) + float(self.weights @ np.abs(self.x[self.weighted]))
-        )
+        linear, sizes = abs(float(self.linear @ self.x)), float(self.weights @ np.abs(self.x[self.weighted]))
+        return max(abs(self.t) + bent + linear + sizes, LEAST)
 
     def _residuals(self) -> tuple[Array, Array, Array, Array, float]:
         slope = (self.matrix @ self.x) + self.linear - self.forces @ self.rows

@@ -5,7 +5,7 @@ converged is a gap of at most tol, or a note of what rounding may add;  evaluate
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,17 @@ from sqlglot import parse_one
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all
 from sqlsvm.ask.validation import Validation
-from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.engine.base import Engine, Rows, StatementError, Text, Values
 from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.options import NUMBER_LOSSES
+from sqlsvm.psql.stored_program import save_program, stored_program
+from sqlsvm.rules import named
 from sqlsvm.run.train import train_each
+from sqlsvm.run.training import Training
+from sqlsvm.solve.constraint import Constraint
+from sqlsvm.store import open_store
 from tests.ground.convex import optimum
 from tests.ground.joins import Join, words
 from tests.ground.losses import in_unit
@@ -31,6 +36,11 @@ CLOSE = 1e-5
 """How far doubles may put off what is computed from columns that are far from 0, as a share of F."""
 SMALL = 1e-7
 """The cone solver knows its optimum up to this share."""
+NEAR = 1e-6
+"""The width of a feature is measured in doubles. Where rows are 10^4 widths from 0, its rounding moves scores."""
+VARIED = 100_000
+"""Seeds from here on also have maps, options that nobody named, a fair covariance, PostgreSQL and psql."""
+PASSES, PROGRAM = 40, "campaign"
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,26 @@ class Case:
     options: dict[str, Any]
     shape: str
     free: bool
-    sides: dict[str, str] = field(default_factory=dict)
+    unnamed: tuple[str, ...] = ()
+    place: str = "duckdb"
+
+    @property
+    def trained(self) -> Training:
+        return sensible(**named({**self.options, **dict.fromkeys(self.unnamed)}))
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What is out of the ordinary."""
+        options = self.options
+        found = {
+            f"--scale {options['scale']}": options["scale"] != "standard",
+            f"--intercept {options['intercept']}": options["intercept"] is not True,
+            "--solver bundle": options["solver"] == "bundle",
+            "--l1": "l1" in options,
+            "--constrain": "constrain" in options,
+            "psql": self.place == "psql",
+        }
+        return tuple(name for name, is_so in found.items() if is_so)
 
     @property
     def number(self) -> bool:
@@ -91,7 +120,7 @@ def drawn(seed: int) -> Case:
     options["intercept"] = [True, True, "free", False][int(rng.integers(4))]
     options["solver"] = "bundle" if rng.random() < 0.2 else "dane"
     options["counting"] = "grid" if shape in ("many", "chain") and rng.random() < 0.3 else "auto"
-    options["max_passes"] = 40
+    options["max_passes"] = PASSES
     options["in_memory"] = 0 if rng.random() < 0.6 else None
     if rng.random() < 0.25:
         options["l1"] = float(10.0 ** rng.integers(-4, 0))
@@ -112,7 +141,26 @@ def drawn(seed: int) -> Case:
         CREATE TABLE f (id INT, k INT, y {kind}, g INT, x0 FLOAT8, x1 FLOAT8, x2 FLOAT8, c TEXT, w FLOAT8);
         CREATE TABLE b (k INT, j INT, z FLOAT8); CREATE TABLE e (j INT, q FLOAT8); CREATE TABLE d (k INT, v FLOAT8)"""
     join = Join(script, {"f": f, "b": b, "e": e, "d": d}, f"SELECT {selected} FROM {text}")
-    return Case(seed, join, options, shape, options["intercept"] == "free")
+    case = Case(seed, join, options, shape, options["intercept"] == "free")
+    return case if seed < VARIED else varied(case, own)
+
+
+def varied(case: Case, own: list[str]) -> Case:
+    rng, options = np.random.default_rng((case.seed, 1)), dict(case.options)
+    place = "psql" if case.seed % 50 == 7 else "postgres" if case.seed % 12 == 0 else "duckdb"
+    unnamed: tuple[str, ...] = ()
+    if place == "psql":
+        options["solver"] = "dane"
+        for name in ("folds", "holdout", "in_memory"):
+            options.pop(name, None)
+    elif rng.random() < 0.1:
+        unnamed = ("lam",) if case.number or rng.random() < 0.5 else ("lam", "loss")
+    if rng.random() < 0.12:
+        maps = ["bins:x0:3", "spline:x0:3", "spline:x0:2:2:constant", "poly2:f", "fourier:f:2", "pca:2", "auto"]
+        options["map"] = (str(rng.choice(maps[: 5 + len(own) - 1])),)
+    if rng.random() < 0.08 and "x2" in case.join.query:
+        options["constrain"] = ("fair:x2:0.1",)
+    return replace(case, options=options, unnamed=unnamed, place=place)
 
 
 def far(rng: np.random.Generator) -> float:
@@ -135,21 +183,32 @@ class Found:
     converged: bool
     gap: float
     passes: int
-    refused: str | None = None
+    obstacle: str = ""
+    """What is in the way of a proof."""
+    refused: str = ""
 
 
 def run(engine: Engine, case: Case) -> Found:
     """AssertionError, or any error that is no refusal, if something is wrong."""
     with case.join.created(engine):
-        training = sensible(**case.options)
-        validation = Validation({"m": training})
         try:
-            (model,) = train_each(engine, case.join.query, {"m": training}, on_fold=validation.measure)
+            training = case.trained
+            validation = Validation({"m": training})
+            if case.place == "psql":
+                model = by_psql(engine, case.join.query, training)
+            else:
+                (model,) = train_each(engine, case.join.query, {"m": training}, on_fold=validation.measure)
         except (DataError, OptionError, QueryError) as error:
-            return Found(False, 1.0, 0, error.message)
-        validation.of(model)
+            return Found(False, 1.0, 0, refused=error.message)
+        except StatementError as error:  # psql has no other way to refuse
+            if case.place == "psql" and error.hint:
+                return Found(False, 1.0, 0, refused=error.message)
+            raise
+        if training.folds:
+            validation.of(model)
+        case = replace(case, options={**case.options, "loss": model.loss})
         if not case.options.get("holdout"):
-            rows = asked(engine, parse_one(case.join.query, read=engine.dialect))
+            rows = with_maps(model, asked(engine, parse_one(case.join.query, read=engine.dialect)))
             for part, chosen, sign in parts(case, model, rows):
                 check(
                     case,
@@ -158,7 +217,27 @@ def run(engine: Engine, case: Case) -> Found:
                     sign[chosen],
                 )
         evaluated(engine, case, model)
-    return Found(model.converged, model.gap, model.passes)
+    rounded = any("rounding" in note for note in model.notes)
+    obstacle = "" if model.converged else "rounding" if rounded else "passes"
+    return Found(model.converged, model.gap, model.passes, obstacle)
+
+
+def by_psql(engine: Engine, query: str, training: Training) -> Model:
+    save_program(engine, PROGRAM, stored_program(engine, query, training))
+    engine.fetch(Text("SELECT version FROM sqlsvm.train($1)"), [PROGRAM])
+    return open_store(engine).load(PROGRAM)
+
+
+def with_maps(model: Model, rows: Rows) -> Rows:
+    """And the columns that maps make, each by its formula."""
+    found = dict(rows)
+    for each in model.maps:
+        found |= each.values([numbers(rows[name]) for name in each.columns])
+    return found
+
+
+def numbers(values: Values) -> Values:
+    return np.array([np.nan if e is None else e for e in values.tolist()], dtype=float)
 
 
 def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values, Values]]:
@@ -202,7 +281,10 @@ def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
     assert model.lower_bound <= model.objective_upper * (1 + 1e-12)
     if model.converged:
         assert model.gap <= 1e-3 or any("rounding may add" in note for note in model.notes), model.gap
-    if not case.options.get("constrain"):
+    constrained = case.options.get("constrain", ())
+    if not any(text.startswith("fair") for text in constrained):
+        others = np.delete(np.eye(len(beta)), [] if constant is None else constant, axis=0)
+        held = Constraint(("",) * len(others), others, np.zeros(len(others))) if constrained else None
         found = optimum(
             x,
             signs,
@@ -213,6 +295,7 @@ def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
             l1=l1_weight,
             constant=constant,
             free=case.free,
+            constraint=held,
             option=0.5 if one in ("quantile", "smooth_hinge") else 1.0,
         )
         if np.isfinite(found).all():
@@ -247,7 +330,7 @@ def design(case: Case, model: Model, rows: Rows, sign: Values) -> tuple[Values, 
             columns.append(np.array([float(v == w.category) for v in values.tolist()]))
             beta.append(w.scaled_weight)
             continue
-        v = np.array([np.nan if e is None else e for e in values.tolist()], dtype=np.longdouble)
+        v = numbers(values).astype(np.longdouble)
         known = ~np.isnan(v)
         here = share[known].sum()
         mean = (share[known] @ v[known]) / here if here else 0.0
@@ -259,6 +342,8 @@ def design(case: Case, model: Model, rows: Rows, sign: Values) -> tuple[Values, 
             width = found if found > 1e-12 * np.abs(v[meets]).max(initial=0.0) else width
         if options["scale"] == "maxabs":
             width = np.abs(v[meets]).max(initial=0.0) or width
+        own = w.scaled_weight / w.weight if w.weight and w.scaled_weight else width
+        width = np.longdouble(own) if abs(own - width) <= NEAR * width else width
         centring = options["scale"] == "standard" and constant is not None
         columns.append(((centred if centring else v) / width).astype(float))
         beta.append(w.scaled_weight)
@@ -294,11 +379,9 @@ def evaluated(engine: Engine, case: Case, model: Model) -> None:
         return
     if not isinstance(found, Evaluation) or case.options.get("holdout") or case.options.get("weight"):
         return
-    rows = asked(engine, parse_one(case.join.query, read=engine.dialect))
+    rows = with_maps(model, asked(engine, parse_one(case.join.query, read=engine.dialect)))
     sign = np.where(rows["y"].astype(float) > 0, 1.0, -1.0)
-    x, beta, _, sign, _ = design(
-        Case(0, case.join, {**case.options, "class_weight": None}, "", False), model, rows, sign
-    )
+    x, beta, _, sign, _ = design(replace(case, options={**case.options, "class_weight": None}), model, rows, sign)
     if case.options.get("class_weight") or case.options["scale"] == "maxabs":
         return  # the widths are those of other weights
     scores = x @ beta

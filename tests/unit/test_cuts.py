@@ -115,7 +115,7 @@ def test_projection_reaches_the_level_by_the_shortest_way() -> None:
     rng = np.random.default_rng(6)
     centre = rng.normal(size=6) * 3.0
     level = 0.5 * (bundle.model(centre) + bundle.lower_bound())
-    point = bundle.project(centre, level)
+    point = bundle.project(centre, level, 1e-4)
     assert bundle.model(point) <= level
     distance = float(np.linalg.norm(point - centre))
     for _ in range(2000):

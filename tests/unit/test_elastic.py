@@ -1,11 +1,13 @@
 """The elastic net, a free intercept and constraints: the proof on both sides of a peer's optimum, in memory."""
 
 from dataclasses import dataclass, replace
+from math import inf
+from time import process_time
 
 import numpy as np
 import pytest
 
-from sqlsvm.solve import bundle, dane
+from sqlsvm.solve import bundle, dane, interior
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.cuts import Bundle
@@ -220,3 +222,34 @@ def test_resuming_with_other_constraints_uses_the_cuts() -> None:
     later = dane.solve(oracle, penalty, Effort(tol=1e-3), state=first.state)
     assert_proven(oracle, penalty, later, wish.peer(oracle, penalty))
     assert len(later.state) > len(first.state)
+
+
+def test_an_optimum_of_0_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its objective is 0, so no share of it is a measure of what is enough."""
+    steps, improve = list[int](), interior._Interior.improve
+
+    def counted(search: interior._Interior) -> bool:
+        steps.append(1)
+        return improve(search)
+
+    monkeypatch.setattr(interior._Interior, "improve", counted)
+    rows, none = np.eye(8)[:7], np.zeros((0, 8))
+    pulls = np.linspace(0.1, 0.9, 8)
+    found = interior.minimise(
+        interior.Split.diagonal_of(np.full(8, 1e-4)),
+        np.append(pulls[:7], 0.0),
+        none,
+        np.zeros(0),
+        np.full(8, 1e-2),
+        interior.Limits(rows, np.zeros(7)),
+    )
+    assert np.abs(found.x).max() < 1e-9
+    assert len(steps) < 30
+
+
+def test_the_end_of_an_interval_is_found_at_once() -> None:
+    """Also where the loss is 0 as far as doubles reach."""
+    free, began = Free(0, named("hinge"), [Side(1.0, 1.0, 1.0, 1.0, np.ones(1))]), process_time()
+    for upper in np.linspace(0.1, 2.0, 200):
+        assert free.within(float(upper), 0.0)[1] == inf
+    assert process_time() - began < 0.5
