@@ -232,7 +232,9 @@ def with_maps(model: Model, rows: Rows) -> Rows:
     """And the columns that maps make, each by its formula."""
     found = dict(rows)
     for each in model.maps:
-        found |= each.values([numbers(rows[name]) for name in each.columns])
+        operands = [numbers(rows[name]) for name in each.columns]
+        unknown = np.isnan(operands).any(axis=0)
+        found |= {name: np.where(unknown, np.nan, values) for name, values in each.values(operands).items()}
     return found
 
 
