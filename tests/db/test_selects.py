@@ -1,13 +1,20 @@
 """Any SELECT trains, on what its result would be as a table. `python -m tests.queries` draws many more."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
+from sqlsvm.model.predict import predict
 from tests.ground.selects import check, made_flat, same_as_flat
-from tests.typed import run
+from tests.ground.sql_program import compiled
+from tests.ground.sql_program import trained as trained_by_psql
+from tests.ground.trained import training
+from tests.typed import look_in, run
 
 TEXT = (Path(__file__).parent / "selects.sql").read_text(encoding="utf-8")
 TABLES, *SELECTS = re.split(r"\n\n-- (?=\S+(?: duckdb| postgres)?\n)", TEXT)
@@ -19,9 +26,13 @@ RANDOM = 6
 
 @pytest.fixture
 def people(engine: Engine) -> Engine:
+    create(engine)
+    return engine
+
+
+def create(engine: Engine) -> None:
     for statement in TABLES.split("\n\n", 1)[1].split(";\n"):
         run(engine, statement)
-    return engine
 
 
 @pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, FEW))])
@@ -48,3 +59,41 @@ def test_random_selects(shared_engine: Engine) -> None:
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
+
+
+WAYS = (
+    "SELECT *, 1 AS one FROM orders o JOIN customers c ON c.id = o.customer_id",
+    "SELECT * FROM orders o FULL JOIN customers c ON c.id = o.customer_id WHERE late IS NOT NULL",
+    "SELECT o.late, c.age, COUNT(*) AS pairs, AVG(v.minutes) AS mean FROM orders o "
+    "JOIN customers c ON c.id = o.customer_id JOIN visits v ON v.customer_id = c.id "
+    "JOIN items i ON i.order_id = o.id GROUP BY o.id, o.late, c.age",
+    "SELECT o.late, o.total, l.minutes FROM orders o LEFT JOIN LATERAL (SELECT v.minutes FROM visits v "
+    "WHERE v.customer_id = o.customer_id AND v.ts < o.ts ORDER BY v.ts DESC, v.minutes LIMIT 1) AS l ON TRUE",
+)
+"""A join with names twice and a constant, one that is made, groups that are folded, a part that is made."""
+
+
+@pytest.fixture
+def there(installed: Engine) -> Iterator[Engine]:
+    run(installed, "CREATE SCHEMA people")
+    look_in(installed, "people")
+    create(installed)
+    yield installed
+    run(installed, "DROP SCHEMA people CASCADE")
+
+
+@pytest.mark.slow
+def test_where_a_model_is_made_and_used(there: Engine, installed_dsn: str) -> None:
+    """In psql and in a copy too; it is measured, and predicts."""
+    asks, copying = (training("late", nulls="mean", lam=0.1, offload=offload) for offload in (None, True))
+    for number, text in enumerate(WAYS):
+        (model,), (copied,) = (trained(there, text, {"m": each}) for each in (asks, copying))
+        compiled(there, f"people{number}", text, asks)
+        program = trained_by_psql(there, installed_dsn, f"people{number}")
+        for other in (copied, program):
+            assert other.join_rows == model.join_rows
+            assert (
+                max(other.lower_bound, model.lower_bound) <= min(other.objective_upper, model.objective_upper) * 1.001
+            )
+        found, rows = evaluate_model(there, model), there.fetch(predict(there, model))
+        assert found.negatives + found.positives == len(rows["score"]) == model.join_rows

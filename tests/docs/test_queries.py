@@ -53,7 +53,8 @@ def _check(engine: Engine, text: str) -> None:
     label = _label(text)
     with open_problem(engine, text, ProblemOptions(label, nulls="mean", scale="none")) as problem:
         moments, coordinates = problem.moments, problem.plan.design.coordinates
-    found = asked(engine, text)
+    names = ", ".join(f'"{name}"' for name in dict.fromkeys(f.name for f in read_query(engine, text).features))
+    found = asked(engine, f"SELECT * FROM ({text}) AS result({names})")
     truth = np.array([value is True or value == 1 for value in found[label].tolist()])
     assert moments.n == len(truth)
     if "LIMIT 40" in text:  # which rows these are is not known
