@@ -341,7 +341,7 @@ def same_as_flat(engine: Engine, text: str, label: str, nulls: Nulls, names: lis
     assert rows == rows_of(asked(engine, flat)), "rows"
     made = [relation.alias for relation in query.relations if relation.once]
     way = "whole" if RESULT in made else "part" if made else "folded"
-    mine, table = (_measured(engine, each, label, nulls) for each in (text, flat))
+    mine, table = (measured(engine, each, label, nulls) for each in (text, flat))
     if isinstance(mine, str) or isinstance(table, str):
         assert mine == table
         return f"{way}, {mine}"
@@ -352,7 +352,7 @@ def same_as_flat(engine: Engine, text: str, label: str, nulls: Nulls, names: lis
     return f"{way}, trained"
 
 
-def _measured(engine: Engine, text: str, label: str, nulls: Nulls) -> dict[str, float] | str:
+def measured(engine: Engine, text: str, label: str, nulls: Nulls) -> dict[str, float] | str:
     """What is known of the rows; or why there is no training."""
     try:
         with open_problem(engine, text, ProblemOptions(label, nulls=nulls, scale="standard")) as problem:
