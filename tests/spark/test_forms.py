@@ -4,7 +4,7 @@ import pytest
 
 from sqlsvm.engine.base import Engine
 from tests.db.test_selects import create
-from tests.ground.selects import measured
+from tests.ground.selects import assert_equal, measured
 from tests.spark.conftest import Move
 
 FORMS = (
@@ -33,7 +33,8 @@ def test_forms(spark: Engine, duckdb: Engine, move: Move) -> None:
         try:
             found, wanted = (measured(engine, text, "late", "mean") for engine in (spark, duckdb))
             assert isinstance(found, dict)
-            assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9, nan_ok=True)
+            assert isinstance(wanted, dict)
+            assert_equal(found, wanted)
         except BaseException as error:
             error.add_note(text)
             raise
