@@ -260,7 +260,7 @@ def why_counted(plan: Plan, catalog: Catalog, counting: Counting) -> str:
     size = amount(min(half_joins(tree, catalog, link) for link in plan.links))
     if counting != "auto":
         return f"asked for; exact counting would sort about {size} rows"
-    if len(plan.links) == 1:
+    if len(plan.links) == 1 and plan.method == "exact":
         return f"two bags: one sort of their rows, about {size}, counts exactly"
     if plan.method == "exact":
         return f"the half-joins have about {size} rows to sort, within the budget of {amount(EXACT_BUDGET)}"

@@ -13,7 +13,8 @@ MANY = 0.2
 
 
 def node_name(tree: JoinTree, node: int) -> str:
-    return printable(tree.name(node))
+    of = tree.nodes_of(node)
+    return printable(f"entries of {of}" if of else tree.name(node))
 
 
 def remarks(found: Inspection) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from sqlsvm.model.weights import Weight, Weights
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Share, Solver
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
+from sqlsvm.query.whole import RESULT_ROWS
 from sqlsvm.reading import (
     EDITED,
     Bound,
@@ -417,6 +418,11 @@ class Model(Proven):
             own["label_rows"] = {"-1": self.join_rows - of.rows, "1": of.rows}
             own["trained_on"] = replace(self.trained_on, label_values=(f"not {of.value}", of.value))
         return replace(self, **own)
+
+    @property
+    def is_made(self) -> bool:
+        """Did the database make all rows before the training?"""
+        return any(f" {RESULT_ROWS} for the training: " in note for note in self.notes)
 
     @property
     def in_memory(self) -> bool:

@@ -155,6 +155,14 @@ class JoinTree:
             yield node
             todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e != edge)
 
+    def nodes_of(self, node: int) -> str | None:
+        """The relation of whose rows a node has the nodes on the lines of a bridge."""
+        once = self.query.relation(self.nodes[node][0]).once
+        return once.nodes_of if once else None
+
+    def is_bridge(self, edge: Edge) -> bool:
+        return None not in (self.nodes_of(edge.left), self.nodes_of(edge.right))
+
     def name(self, node: int) -> str:
         return "+".join(self.nodes[node])
 

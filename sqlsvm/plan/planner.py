@@ -15,6 +15,7 @@ from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.join_tree import JoinTree, estimated_rows
 from sqlsvm.plan.plan import Link, Method, Places, Plan, bags_of, links_of, side_of
+from sqlsvm.solve.loss import Logistic, Loss
 
 EXACT_BUDGET = 6e5
 """The most rows of both half-joins together for which three or more bags are counted exactly, which has to sort them.
@@ -97,7 +98,9 @@ class Sizes:
         return sum(self.states.values()) + 3 * sum(map(sum, self.extended.values()))
 
 
-def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
+def choose(
+    tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto", loss: Loss | None = None
+) -> Plan:
     """The plan with the cheapest centre. It counts exactly if that is affordable; one bag is always counted exactly."""
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
     unique = {n for n in copied if any(edge.unique_at(n) for edge in tree.edges_of(n))}
@@ -113,10 +116,17 @@ def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting 
             detail=f"{len(links) + 1} groups of tables meet many-to-many",
             hint="use --counting grid: its cuts are exact, and the error of its values is certified",
         )
-    if counting == "exact" or (counting == "auto" and (len(links) == 1 or size <= EXACT_BUDGET)):
+    few = size <= EXACT_BUDGET or (len(links) == 1 and not is_merged(tree, links[0], loss))
+    if counting == "exact" or (counting == "auto" and few):
         return Plan(tree, design, "exact", exact, copied, merged)
     method: Method = "grid" if counting == "auto" else counting
     return Plan(tree, design, method, min(links, key=lambda k: list_sizes(tree, catalog, k).cost), copied, merged)
+
+
+def is_merged(tree: JoinTree, link: Link, loss: Loss | None) -> bool:
+    """Are there few entries on the grid, as those of a bridge have few nodes? A logistic loss needs it so fine that
+    this saves nothing."""
+    return tree.is_bridge(link.edge) and not isinstance(loss, Logistic)
 
 
 def fitted(plan: Plan, catalog: Catalog) -> Plan:

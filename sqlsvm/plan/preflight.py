@@ -117,5 +117,5 @@ def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
     if tree.depth > DEEPEST:
         said = f"{tree.depth:,} tables are joined in a chain, each to the one before; at most {DEEPEST} can be"
         raise QueryError(said, hint="join some of them in a table of your own")
-    plan = choose(tree, made, catalog, options.counting)
+    plan = choose(tree, made, catalog, options.counting, options.named_loss)
     return replace(plan, loss=options.named_loss)

@@ -39,6 +39,8 @@ class Once(NamedTuple):
     """Known as soon as they are made."""
     spared: str | None = None
     """What is not made, because the groups of it are."""
+    nodes_of: str | None = None
+    """The relation of whose rows these are the nodes on the lines of a bridge."""
     size: exp.Select | None = None
     """How many rows there will be, as "n", if that is counted without the join that makes them."""
 

@@ -15,6 +15,8 @@ from sqlsvm.query.ir import MADE, FeatureQuery, Once
 from sqlsvm.query.names import distinct
 
 RESULT = "result"
+RESULT_ROWS = "rows of the query"
+"""So a note calls them."""
 
 
 def whole(query: exp.Query, because: FormError, dialect: str) -> exp.Select:

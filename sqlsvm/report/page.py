@@ -66,7 +66,8 @@ def _kind(model: Model) -> str:
 
 
 def _claim(model: Model) -> list[object]:
-    which = "a small join, which was read once" if model.in_memory else "a join that was never made"
+    which = "a join that the database made" if model.is_made else "a join that was never made"
+    which = "a small join, which was read once" if model.in_memory else which
     over = f"over all {row_count(model.join_rows, model.weighted)} of {which}"
     if not (isfinite(model.lower_bound) and isfinite(model.gap)):
         unknown = f" It was measured {over}. How much better another model can be is not proven."

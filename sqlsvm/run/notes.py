@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.whole import RESULT
+from sqlsvm.query.whole import RESULT, RESULT_ROWS
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.rounding import rounding
@@ -64,11 +64,11 @@ def made_once(query: FeatureQuery, why: str = " for the training") -> Iterator[s
     made, makes = dict[str, list[str]](), dict[str, list[str]]()
     for relation in query.relations:
         if once := relation.once:
-            name = "the query" if relation.alias == RESULT else relation.alias
+            name = RESULT_ROWS if relation.alias == RESULT else f"rows of {relation.alias}"
+            name = f"entries of {once.nodes_of}" if once.nodes_of else name
             reason = "; ".join(filter(None, (once.reason, once.spared)))
             some = makes if once.rows is None else made
-            rows = "the rows" if once.rows is None else f"{once.rows:,.0f} rows"
-            some.setdefault(reason, []).append(f"{rows} of {name}")
+            some.setdefault(reason, []).append(f"{'the' if once.rows is None else f'{once.rows:,.0f}'} {name}")
     for does, of in (("made", made), ("makes", makes)):
         yield from (f"the database {does} {', '.join(rows)}{why}: {reason}" for reason, rows in of.items())
 

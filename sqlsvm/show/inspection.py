@@ -33,14 +33,18 @@ def draw(found: Inspection, stream: TextIO) -> str:
 
 
 def drawn(tree: JoinTree, said_of_node: Callable[[int], Text], said_of_edge: Callable[[Edge], Text]) -> Tree:
-    """Each node is a branch, and the label's relation is the root. The edge to the parent is below the node."""
+    """Each node is a branch, and the label's relation is the root. The edge to the parent is below the node. A bridge
+    is an edge, not two nodes more."""
     branches: dict[int, Tree] = {}
     for node, edge in tree.down():
-        text = said_of_node(node)
         if edge is None:
-            branches[node] = Tree(text, guide_style="dim")
+            branches[node] = Tree(said_of_node(node), guide_style="dim")
+        elif tree.nodes_of(node):
+            branches[node] = branches[edge.other(node)]
         else:
-            branches[node] = branches[edge.other(node)].add(text.append("\n").append(said_of_edge(edge)))
+            over = next((e for e in tree.edges_of(edge.other(node)) if tree.is_bridge(e)), edge)
+            text = said_of_node(node).append("\n").append(said_of_edge(over))
+            branches[node] = branches[edge.other(node)].add(text)
     return branches[tree.root]
 
 
@@ -76,6 +80,10 @@ def _edge(found: Inspection, edge: Edge) -> Text:
     text = Text("  ").append(kind(found.tree, edge), "cyan")
     if not edge.on:
         return text.append(f": every row of {left} with every row of {right}")
+    if found.tree.is_bridge(edge):
+        rows = {r.alias: r.rows for r in found.relations}
+        on = bridge(found.tree, edge, lambda node: rows[found.tree.nodes[node][0]])
+        return text.append(f" on {on}{_without_partner(found, edge)}")
     said = [f"max per key: {amount(facts.max_left)} {left}, {amount(facts.max_right)} {right}"]
     alone = ((facts.dangling_left, left), (facts.dangling_right, right))
     if dangling := [f"{amount(n)} {name}" for n, name in alone if n]:
@@ -83,6 +91,25 @@ def _edge(found: Inspection, edge: Edge) -> Text:
     if facts.null_keys:
         said.append(f"NULL keys: {amount(facts.null_keys)}")
     return text.append(f" on {condition(found.tree, edge)}\n  {'; '.join(said)}")
+
+
+def bridge(tree: JoinTree, edge: Edge, rows: Callable[[int], float]) -> str:
+    """The conditions of a bridge, and how many entries its two sides have."""
+    once = tree.query.relation(tree.nodes[edge.left][0]).once
+    assert once
+    one, other = map(amount, map(rows, sorted((edge.left, edge.right))))
+    return f"{printable(once.reason)} ({one} and {other} entries)"
+
+
+def _without_partner(found: Inspection, edge: Edge) -> str:
+    """The rows on the two sides of a bridge that are in none of its nodes."""
+    alone = []
+    for node in (edge.left, edge.right):
+        (outer,) = (e for e in found.tree.edges_of(node) if e != edge)
+        facts = found.edges[found.tree.edges.index(outer)]
+        n = facts.dangling_left if outer.right == node else facts.dangling_right
+        alone += [f"{amount(n)} {node_name(found.tree, outer.other(node))}"] if n else []
+    return f"\n  no partner: {', '.join(alone)}" if alone else ""
 
 
 def kind(tree: JoinTree, edge: Edge) -> str:
@@ -160,7 +187,7 @@ def _balance(label: LabelFacts) -> str:
 def bags(tree: JoinTree) -> str:
     if len(tree.bags) == 1:
         return f"one bag: a row of the join is a row of {node_name(tree, tree.core(tree.root))}"
-    bags = (" ".join(node_name(tree, node) for node in bag) for bag in tree.bags)
+    bags = (" ".join(node_name(tree, node) for node in bag if not tree.nodes_of(node)) for bag in tree.bags)
     return f"{len(tree.bags)} bags: " + ", ".join(f"{i} ({bag})" for i, bag in enumerate(bags, 1))
 
 

@@ -10,7 +10,7 @@ from sqlsvm.ask.explain import Explanation, LinkFacts
 from sqlsvm.ask.remarks import node_name
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.plan.join_tree import Edge
-from sqlsvm.show.inspection import bags, condition, drawn, made_of
+from sqlsvm.show.inspection import bags, bridge, condition, drawn, made_of
 from sqlsvm.terminal import amount, duration, printable, row_count, share
 
 
@@ -34,6 +34,8 @@ def _edge(found: Explanation, edge: Edge) -> Text:
     tree = found.plan.tree
     link = next((facts for facts in found.links if facts.link.edge == edge), None)
     on = condition(tree, edge) if edge.on else "no condition: a cross product"
+    if tree.is_bridge(edge):
+        on = bridge(tree, edge, lambda node: found.nodes[node].rows)
     if link is not None:
         return _link(found, link, on)
     child = next(node for node in (edge.left, edge.right) if tree.folds.get(node) == edge)

@@ -68,8 +68,7 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield "gap", gap(model)
     yield "trained", trained(model)
     yield from (("time", line) for line in times(model))
-    was = f"{_join(model)}; small, so it was read once" if model.in_memory else _never_made(model)
-    yield "join", was
+    yield "join", _whether_made(model)
     yield from vectors(model)
     yield from (("groups", line) for line in groups(model))
     if line := held_out(model):
@@ -77,7 +76,11 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield from (("constraint", line) for line in constraints(model))
 
 
-def _never_made(model: Model) -> str:
+def _whether_made(model: Model) -> str:
+    if model.in_memory:
+        return f"{_join(model)}; small, so it was read once"
+    if model.is_made:
+        return f"{_join(model)}; the database made it"
     return f"would have been {_join(model)}; it was never made"
 
 

@@ -1,15 +1,22 @@
 """Conditions of order between relations that meet many-to-many: a bridge has the pairs that the database finds."""
 
 from collections import Counter
+from io import StringIO
 
 import numpy as np
 import pytest
 
+from sqlsvm.ask.explain import explain
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import overlaps
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
+from sqlsvm.show.inspection import draw
+from sqlsvm.show.plan import draw_plan
+from sqlsvm.show.training import draw_certificate
 from tests.ground.trained import training
 from tests.typed import asked, run
 
@@ -103,6 +110,28 @@ def test_several_edges(engine: Engine, seed: int) -> None:
     select = "SELECT o.y, o.id, v.id AS other, w.id AS third FROM o JOIN v ON v.c = o.c AND v.lo < o.lo JOIN w ON"
     check(engine, f"{select} w.c = v.c AND w.lo BETWEEN v.lo - 2 AND v.lo", 2)
     check(engine, f"{select} w.c = o.c AND w.hi > o.hi", 2)
+
+
+def test_it_is_an_edge(duckdb: Engine) -> None:
+    """inspect and explain draw no relation that the query does not have."""
+    world(duckdb, 1)
+    text = f"SELECT o.y, o.id, v.id AS other FROM o JOIN v ON {CONDITIONS[0]}"
+    for drawn in (
+        draw(inspect(duckdb, text, label="y"), StringIO()),
+        draw_plan(explain(duckdb, text, ProblemOptions("y")), StringIO()),
+    ):
+        assert "on v.lo < o.lo (" in drawn
+        assert " entries)" in drawn
+        assert "2 bags: 1 (o), 2 (v)" in drawn
+        assert "nodes" not in drawn.split("phase")[0]
+
+
+def test_a_join_that_was_made(duckdb: Engine) -> None:
+    world(duckdb, 1)
+    made, never = "SELECT DISTINCT o.y, o.id, v.id AS other FROM o JOIN v USING (c)", "SELECT o.y, v.id FROM o, v"
+    for text, said in ((made, "; the database made it"), (never, "; it was never made")):
+        (model,) = trained(duckdb, text, {"m": training(in_memory=0, tol=0.1)})
+        assert said in draw_certificate(model, "", StringIO())
 
 
 def test_training(engine: Engine) -> None:

@@ -158,7 +158,8 @@ def _bridged(query: Parsed, facts: Facts, bridge: Bridge) -> Parsed:
 
 def _nodes(facts: Facts, bridge: Bridge, of: str, relations: dict[str, Relation], once: Once) -> Relation:
     alias = f"{of} nodes {bridge.number}"
-    return _described(facts, Relation(alias, "", sql.aliased(bridge.entries(of, relations), alias), (), once=once))
+    source, once = sql.aliased(bridge.entries(of, relations), alias), once._replace(nodes_of=of)
+    return _described(facts, Relation(alias, "", source, (), once=once))
 
 
 def _equal(left: str, right: str, name: str) -> Equality:
