@@ -7,7 +7,8 @@ of it costs n log n.
 
 A window of 30 days is two parts: time is cut into blocks of 30 days, and a window begins in the block before the one in
 which it ends. So it is what is left of the one after its beginning, and the other one up to its end: both are sums from
-the edge of a block, and no difference of large sums is taken.
+the edge of a block, and no difference of large sums is taken. For a trend, times are counted from the edge between the
+two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,8 @@ SECOND, NUMBER, WHEN, IS_ROW, MARK = "at_second", "number", "known_at", "is_row"
 LAST = "last_at"
 """When the last row was. It is no feature: by it the query can be checked for rows of the future."""
 PAST, ASKED = "past", "asked"
+SAME = 1e-9
+"""Times whose squares differ by a smaller share are the same: the rest is rounding."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,13 @@ class Block:
     def _block(self, second: exp.Expression, window: Window) -> exp.Expression:
         return exp.Floor(this=exp.Div(this=second, expression=sql.number(window.size)))
 
+    def _from_edge(self, part: Part) -> exp.Expression:
+        """The time since the edge between the two blocks of a window, in days."""
+        block = sql.column(part.block)
+        first = block if part.is_later else exp.paren(sql.plus(block, sql.integer(1)))
+        since = exp.paren(sql.minus(sql.column(SECOND), sql.product(first, sql.number(part.window.size))))
+        return exp.Div(this=since, expression=sql.integer(DAY)) if self.is_date else since
+
     def _past(self) -> exp.Window:
         return _named_window(PAST, self.keys)
 
@@ -146,7 +156,7 @@ class Block:
         for part in parts(self.windows):
             self._sum("rows", "", part.name, exp.Count(this=exp.Star()))
             for measure in self.measures:
-                for kind, value in _over_block(measure):
+                for kind, value in _over_block(measure, self._from_edge(part)):
                     self._sum(kind, measure.name, part.name, value)
         return list(self._sums.values())
 
@@ -254,6 +264,7 @@ class Block:
                     yield _or_usual(self._extreme(of, kind, measure, window), measure.usual), f"{kind}_{measure.name}"
                 deviation = self._deviation(measure, window, n, total)
                 yield _or_usual(deviation, measure.spread), f"stddev_{measure.name}"
+                yield _or_usual(self._trend(measure, window, n, total), 0.0), f"trend_{measure.name}"
 
     def _both(self, kind: str, measure: str, window: Window) -> exp.Expression:
         terms = [
@@ -278,6 +289,16 @@ class Block:
         enough = exp.GT(this=n.copy(), expression=sql.integer(1))
         return sql.case(enough, exp.Sqrt(this=exp.Div(this=left, expression=others)))
 
+    def _trend(self, measure: Measure, window: Window, n: exp.Expression, total: exp.Expression) -> exp.Expression:
+        """NULL where all times are the same, or nearly."""
+        products, times, squares = (
+            self._both(of, measure.name, window) for of in ("products", "times", "times_squared")
+        )
+        left = exp.paren(sql.minus(sql.product(n, products), sql.product(total, times)))
+        spread = exp.paren(sql.minus(sql.product(n, squares), sql.product(times, times.copy())))
+        differ = exp.GT(this=spread, expression=sql.product(sql.number(SAME), n, squares))
+        return sql.case(differ, exp.Div(this=left, expression=spread.copy()))
+
 
 def _or_usual(value: exp.Expression, usual: float) -> exp.Expression:
     return sql.coalesce(value, exp.Literal.number(repr(usual)))
@@ -301,7 +322,7 @@ def _over_past(measure: Measure, is_date: bool) -> Iterator[tuple[str, exp.Expre
     yield "trend", exp.RegrSlope(this=value.copy(), expression=unit)
 
 
-def _over_block(measure: Measure) -> Iterator[tuple[str, exp.Expression]]:
+def _over_block(measure: Measure, time: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
     value = sql.column(measure.name)
     around = exp.paren(sql.minus(value, sql.number(measure.centre))) if measure.centre else value
     yield "known", exp.Count(this=value.copy())
@@ -310,6 +331,10 @@ def _over_block(measure: Measure) -> Iterator[tuple[str, exp.Expression]]:
         yield "min", exp.Min(this=value.copy())
         yield "max", exp.Max(this=value.copy())
         yield "squares", exp.Sum(this=sql.product(around.copy(), around.copy()))
+        known = sql.case(sql.not_null(value), time)
+        yield "times", exp.Sum(this=known)
+        yield "times_squared", exp.Sum(this=sql.product(known, time))
+        yield "products", exp.Sum(this=sql.product(around, time))
 
 
 def _named_window(name: str, by: Sequence[str], *, descending: bool = False) -> exp.Window:
