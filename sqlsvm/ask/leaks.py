@@ -28,11 +28,11 @@ from sqlsvm.run.data import prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.training import Training
 from sqlsvm.terminal import NOTE, amount, share
-from sqlsvm.times import DATES
+from sqlsvm.times import DATES, TIMES
 
 steps = logging.getLogger(__name__)
 
-WHEN, DATED = "sqlsvm_when", "sqlsvm_dated"
+WHEN, DATED, EARLY = "sqlsvm_when", "sqlsvm_dated", "0001-01-01"
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,16 @@ class AsOf:
 class _Date:
     alias: str
     value: exp.Column
+    kind: str
     said: str
     is_own: bool
     """Is it a column that the query can name?"""
     is_read: bool = True
+
+    @property
+    def or_early(self) -> exp.Expression:
+        """NULL is before all: such a row is not of the future."""
+        return sql.coalesce(self.value, exp.cast(exp.Literal.string(EARLY), TIMES[self.kind].type))
 
 
 def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
@@ -93,13 +99,11 @@ def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
     when, said = _when(engine, query, as_of)
     asked, dates, missed = _dates(engine, query, when)
     alias = query.label_relation
-    known = _counted(engine, asked, alias, when, None)[0] if dates else 0.0
     found = []
-    for date in dates:
-        rows, not_before = _counted(engine, asked, alias, when, date)
+    for date, rows, not_before in _counted(engine, asked, alias, when, dates) if dates else ():
         if later := round(rows * not_before):
             condition = exp.LT(this=date.value, expression=when).sql(engine.dialect) if date.is_own else None
-            found.append(Leak(date.said, said, float(later), later / known, condition, is_read=date.is_read))
+            found.append(Leak(date.said, said, float(later), later / rows, condition, is_read=date.is_read))
     largest = {leak.date: leak for leak in sorted(found, key=lambda leak: leak.rows)}  # a window reads its own row, too
     leaks, afterwards = (tuple(e for e in largest.values() if e.is_read == wanted) for wanted in (True, False))
     return AsOf(said, tuple(dict.fromkeys(date.said for date in dates)), leaks, afterwards, missed)
@@ -179,7 +183,8 @@ def _dates(
             if column.kind in DATES and column.name not in known and not is_when:
                 name = f"{relation.table or relation.alias}.{column.name}"
                 is_read = not is_labels or column.name in used
-                dates.append(_Date(relation.alias, sql.named(column.name, relation.alias), name, True, is_read))
+                value = sql.named(column.name, relation.alias)
+                dates.append(_Date(relation.alias, value, column.kind, name, True, is_read))
         shown = {column.name for column in relation.columns if column.kind in DATES}
         changed, inside, lost = _inside(engine, relation, known | shown)
         query, missed = query.with_relation(changed), [*missed, *lost]
@@ -204,24 +209,27 @@ def _inside(engine: Engine, relation: Relation, known: frozenset[str]) -> tuple[
     shown = _with_outputs(relation, source, [Column(name, "timestamp", "timestamp") for name in names])
     kinds = Facts(engine).columns(replace(shown, columns=()), [sql.named(name, relation.alias) for name in names])
     made = [replace(column, name=name) for column, name in zip(kinds, names, strict=True)]
-    dates = [_Date(relation.alias, sql.named(n, relation.alias), found.found[n], is_own=False) for n in names]
+    dates = [_Date(relation.alias, sql.named(c.name, relation.alias), c.kind, found.found[c.name], False) for c in made]
     return replace(shown, columns=(*relation.columns, *made)), dates, found.missed
 
 
 def _counted(
-    engine: Engine, query: FeatureQuery, alias: str, when: exp.Expression, date: _Date | None
-) -> tuple[float, float]:
-    """The rows of the join with both dates, and the share of them in which the date is not earlier."""
-    features = (Feature(DATED, date.alias, date.value, "other"),) if date else ()
-    asked = replace(query, features=features, label=Feature(WHEN, alias, when, "other"), weight=None)
+    engine: Engine, query: FeatureQuery, alias: str, when: exp.Expression, dates: Sequence[_Date]
+) -> Iterator[tuple[_Date, float, float]]:
+    """The rows of the join that have a time, and the share of them in which a date is not earlier. What the database
+    makes of the query is made once for all of them."""
+    features = {date: Feature(f"{DATED}{n}", date.alias, date.or_early, "other") for n, date in enumerate(dates)}
+    label = Feature(WHEN, alias, when, "other")
+    asked = replace(query, features=tuple(features.values()), label=label, weight=None)
     made = rewritten(asked, Facts(engine), *RULES)
     options = ProblemOptions(WHEN, loss="absolute", scale="none", intercept=False, nulls="drop")
     with reading(engine, made) as (work, made):
-        problem = prepared(work, made, options)
-        if date is None:
-            return problem.moments.n, 0.0
-        found = residuals_of(problem, np.ones(problem.plan.design.size))
-        return found.rows, found.coverage
+        for date, feature in features.items():
+            one = replace(made, features=tuple(each for each in made.features if each.name == feature.name))
+            with work.scratch():
+                problem = prepared(work, one, options)
+                found = residuals_of(problem, np.ones(problem.plan.design.size))
+            yield date, found.rows, found.coverage
 
 
 def said(found: AsOf) -> Iterator[str]:

@@ -121,6 +121,15 @@ def test_rows_without_a_date_and_unused_dates(engine: Engine) -> None:
     assert {leak.date for leak in leaks(engine, used, "placed", "y").leaks} == {"orders.closed", "states.at"}
 
 
+def test_a_date_that_no_row_has(engine: Engine) -> None:
+    """What refers to a row itself comes after it, and is no history of it."""
+    shop(engine)
+    typed(engine, 'UPDATE states SET "at" = NULL')
+    for join in ("JOIN states s ON s.id = o.id", "LEFT JOIN states s ON s.id = -o.id - 1"):
+        found = leaks(engine, f"SELECT o.y, o.amount, s.state FROM orders o {join}", "placed", "y")
+        assert (found.dates, found.leaks) == (("states.at",), ())
+
+
 def test_what_is_no_time(duckdb: Engine) -> None:
     shop(duckdb)
     with pytest.raises(OptionError, match="--as-of: amount is of type"):
