@@ -239,7 +239,8 @@ def texts(rows: int = 2000, others: int = 70, keys: int = 24) -> Task:
         return {"lefts": {**left, "y": learnable(rng, left["a0"] + 0.5 * left["a1"])}, "rights": right}
 
     text = "SELECT y, name, a0, a1, a2, b0, b1 FROM lefts JOIN rights ON lefts.k = rights.k"
-    return Task(text, tables, f"{rows:,} rows with as many texts, joined many to many to {others} rows")
+    says = f"{rows:,} rows with as many texts, joined many to many to {others} rows"
+    return Task(text, tables, says, categorical=("name",))
 
 
 def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: int = 3000) -> Task:

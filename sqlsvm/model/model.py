@@ -434,6 +434,18 @@ class Model(Proven):
         """Did rows have weights? Then a number of rows is the total weight of these rows."""
         return bool(self.options.get("problem", {}).get("weight"))
 
+    @property
+    def unseen(self) -> Mapping[str, Any] | None:
+        """A measure on rows that the training has not seen: of those held out or of folds, or else what lambda was
+        chosen by."""
+        if self.validation:
+            name, found = next(iter(self.validation.items()))
+            return {"measure": name, "mean": found.mean, "standard_error": found.standard_error}
+        if self.chosen is None:
+            return None
+        best = self.chosen.best
+        return {"measure": self.chosen.measure, "mean": best.mean, "standard_error": best.error_of_mean}
+
     def linear(self) -> "Model":
         """Itself; an error for a kernel machine, for what needs weights."""
         if self.support:

@@ -1,11 +1,16 @@
 """What the moments of a join must be, so that something can be learnt from it."""
 
+from collections.abc import Collection
 from math import isfinite
 
 from sqlsvm.errors import DataError
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments
 from sqlsvm.plan.target import Classes
+
+MANY = 1000
+"""Categories."""
 
 
 class Lacking(DataError):
@@ -32,6 +37,21 @@ def check_rows(plan: Plan, moments: Moments) -> None:
             raise Lacking(
                 f"the label {label} has one class only: no row of the join is {missing}",
                 hint="sqlsvm inspect shows the classes before and after the join",
+            )
+
+
+def check_repeated(plan: Plan, catalog: Catalog, named: Collection[str]) -> None:
+    """Refuse a feature with a category for each row of the label's relation, unless it is named as categorical: its
+    weights say nothing of any other row. Where there are few rows, it does little harm."""
+    label, asked = plan.tree.query.label_relation, {name.lower() for name in named}
+    for d in plan.design.dictionaries:
+        if d.relation != label or len(d.categories) < MANY or d.top or d.feature.lower() in asked:
+            continue
+        if len(d.categories) >= catalog.rows(label):
+            rows = f"{len(d.categories):,} rows"
+            raise DataError(
+                f"feature {d.feature} has another value in each of {rows}: one says nothing of the others",
+                hint=f"leave it out of the query; --categorical {d.feature} gives each value a weight all the same",
             )
 
 

@@ -22,7 +22,7 @@ from sqlsvm.plan.target import Classes, Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.auditing import audit
 from sqlsvm.run.centring import centred, centred_rows
-from sqlsvm.run.checks import check_rows
+from sqlsvm.run.checks import check_repeated, check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import moments_in_memory
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
@@ -89,6 +89,7 @@ def prepared(
     for it are read."""
     work.clock.begin("reading")
     plan, catalog = planned(work.facts, query, options, target)
+    check_repeated(plan, catalog, options.categorical)
     covariances = _audited(work, query, options, plan.design.target)
     if isinstance(options.class_weight, tuple):
         if plan.design.target.classes:

@@ -24,9 +24,8 @@ LEAST_SHARE = 0.05
 def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
     if not listing:
         return "no model is stored here"
-    table = columns(
-        "model", "stored", "label", "converged", numbers=("version", "lambda", "join rows", "objective", "gap")
-    )
+    numbers = "version", "lambda", "join rows", "objective", "gap"
+    table = columns("model", "stored", "label", "rows not seen", "converged", numbers=numbers)
     last = None
     if any(stored.error for stored in listing):
         table.add_column("cannot be read", overflow="fold")
@@ -36,6 +35,7 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
             Text(name),
             f"{stored.created_at.astimezone():%Y-%m-%d %H:%M}",
             Text(printable(stored.label)),
+            Text(_unseen(stored.unseen)),
             "yes" if stored.converged else "no",
             str(stored.version),
             f"{stored.lam:g}",
@@ -46,6 +46,14 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
         )
         last = stored.name
     return on_paper(stream, table)
+
+
+def _unseen(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    error = found["standard_error"]
+    said = printable(found["measure"].replace("_", " "))
+    return f"{said} {found['mean']:.3g}{'' if error is None else f' +- {error:.1g}'}"
 
 
 def draw_model(model: Model, stream: TextIO) -> str:

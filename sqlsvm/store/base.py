@@ -34,6 +34,7 @@ class Stored:
     gap: float
     converged: bool
     weighted: bool
+    unseen: Mapping[str, Any] | None = None
     error: str | None = None
     """Why the model cannot be read."""
 

@@ -29,7 +29,7 @@ SCHEMA_VERSION = 2
 """The newest known form of the tables. A store begins with form 1; `sqlsvm install` adds the tables of programs."""
 _WITH_PROGRAMS = 2
 
-_COLUMNS = tuple(name for name in LISTED if name not in ("version", "weighted"))
+_COLUMNS = tuple(name for name in LISTED if name not in ("version", "weighted", "unseen"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
 
 # pg_catalog, unlike information_schema, also shows what this role may not read.
@@ -336,12 +336,13 @@ def _listing(rows: Rows) -> Iterator[Stored]:
     for values in zip(*(column.tolist() for column in rows.values()), strict=True):
         cells = dict(zip(rows, values, strict=True))
         body, created = cells.pop("body"), datetime.fromtimestamp(cells.pop("created_at"), UTC)
-        weighted, error = False, None
+        cells |= {"weighted": False}
         try:
-            weighted = _understood(cells["name"], cells["version"], body, without_weights).weighted
+            model = _understood(cells["name"], cells["version"], body, without_weights)
+            cells |= {"weighted": model.weighted, "unseen": model.unseen}
         except OptionError as refused:
-            error = refused.message
-        yield Stored(**cells, created_at=created, weighted=weighted, error=error)
+            cells |= {"error": refused.message}
+        yield Stored(**cells, created_at=created)
 
 
 def _understood(name: str, version: int, body: str, made: Callable[[Mapping[str, Any], str], Model]) -> Model:

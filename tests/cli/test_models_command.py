@@ -15,7 +15,8 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.model.model import FORMAT, Model
+from sqlsvm.model.chosen import Chosen, Measured
+from sqlsvm.model.model import FORMAT, Model, Validated
 from sqlsvm.model.weights import Weight
 from sqlsvm.show.models import draw_model, draw_models, draw_weights
 from sqlsvm.store import Store, open_store
@@ -53,6 +54,23 @@ def dsn(tmp_path: Path) -> str:
         for name in ("late", "early", "early"):
             store.save(model(name))
     return url
+
+
+def test_the_list_has_what_rows_that_were_not_seen_say(place: Place) -> None:
+    tried = Measured("hinge", 0.1, 0.75, 0.0, (0.7, 0.8))
+    found = Chosen(("lam",), "hinge", 0.1, "auc", "2 parts of rows at random", 50, (tried,))
+    held = replace(model("held"), validation={"accuracy": Validated(0.5, None, (0.5,))})
+    if place[0] == "--dsn":
+        with connect(place[1]) as engine:
+            open_store(engine).save(replace(model("chosen"), chosen=found))
+            open_store(engine).save(held)
+        chosen, accuracy, none = answer("models", *place).splitlines()[1:]
+        assert "auc 0.75 +- 0.05" in chosen
+        assert "accuracy 0.5" in accuracy
+        assert "+-" not in none
+    else:
+        open_store(Path(place[1])).save(replace(held, name="late"))
+        assert "accuracy 0.5" in answer("models", *place)
 
 
 @pytest.mark.thin(3)

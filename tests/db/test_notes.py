@@ -126,3 +126,21 @@ def test_rows_that_are_left_out(engine: Engine, caplog: pytest.LogCaptureFixture
     with pytest.raises(DataError, match="the join has no rows") as refused:
         train(engine, "m", f"SELECT o.y, c.z {join} WHERE o.k > 1", training(nulls="drop", lam=0.1))
     assert refused.value.detail == "--nulls drop leaves out 20 of 20 rows of the join: z is NULL in 20"
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_category_for_each_row_is_refused_unless_it_is_named(engine: Engine, named: bool) -> None:
+    """Of the label's table. In another table it may be in many rows of the join."""
+    tables = """
+        CREATE TABLE t AS SELECT g % 2 = 0 AS y, g % 60 AS k, SIN(g) AS x, 'c' || g AS code
+            FROM GENERATE_SERIES(1, 1200) AS r(g);
+        CREATE TABLE s AS SELECT g AS k, 's' || g AS shop FROM GENERATE_SERIES(0, 1100) AS r(g);
+    """
+    text = "SELECT t.y, t.x, t.code, s.shop FROM t JOIN s ON s.k = t.k"
+    build(engine, tables)
+    if named:
+        assert train(engine, "m", text, training(lam=0.1, categorical=("code",))).converged
+        return
+    with pytest.raises(DataError, match="code has another value in each of 1,200 rows") as caught:
+        train(engine, "m", text, training(lam=0.1))
+    assert "--categorical code" in str(caught.value.hint)

@@ -11,8 +11,11 @@ from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
+from sqlsvm.options import UNNAMED
+from sqlsvm.rules import named
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
+from sqlsvm.terminal import NOTE
 from tests.spark.conftest import Move
 
 TABLES = (
@@ -110,3 +113,13 @@ def test_a_path(spark: Engine, duckdb: Engine) -> None:
     assert [model.lam for model in paths[0]] == [0.1, 0.01]
     for one, other in zip(*paths, strict=True):
         assert_as_there(one, other)
+
+
+def test_without_an_offload_lambda_has_its_default(
+    spark: Engine, shops: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    by_default = Training.of(**named({"label": "y", **dict.fromkeys(UNNAMED), "offload": False}))
+    with caplog.at_level(NOTE, "sqlsvm"):
+        found = train(spark, "m", QUERY, by_default)
+    assert (found.lam, found.loss, found.chosen) == (1e-4, "hinge", None)
+    assert "lambda is 0.0001, its default: none is chosen with Spark" in caplog.text
