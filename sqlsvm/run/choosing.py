@@ -43,6 +43,9 @@ steps = logging.getLogger(__name__)
 PARTS = 5
 MOST = 20_000
 """Rows. The error of a measure is then small next to what the penalty changes."""
+MORE = 4
+"""Times as many at most, where the join repeats each row of the label's relation: what is learnt is of these rows, and
+with fewer of them a stronger penalty looks best."""
 FEW = 300
 """A note says so if there are fewer different rows of the label's relation."""
 RARE = 0.1
@@ -71,7 +74,8 @@ class Settled(NamedTuple):
 
 def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
-    drawn = few(each.drawn(training), MOST, training.effort.seed)
+    drawn = each.drawn(training)
+    drawn = few(drawn, most_of(drawn), training.effort.seed)
     problem = each.of(training.problem.named_loss)[0]
     if problem.plan.design.target.classes and "loss" in training.unnamed:
         training = replace(training, chooses=tuple(name for name in training.chooses if name != "loss"))
@@ -167,6 +171,11 @@ def _settled(training: "Training", found: Choice, measure: str, split: str, rows
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def most_of(drawn: Drawn) -> int:
+    repeated = len(drawn.codes) / max(1, len(np.unique(drawn.marks[ROW])))
+    return int(MOST * max(1.0, min(MORE, repeated)))
 
 
 def few(drawn: Drawn, most: int, seed: int) -> Drawn:

@@ -7,6 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from sqlsvm.query.ir import ROW
+from sqlsvm.run.choosing import most_of
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Measuring, Part, Tried, choose, path, simplest, taken
@@ -61,6 +64,13 @@ def test_of_many_columns_that_say_nothing_the_weakest_penalty_is_not_the_best() 
     by = {each.strength: each.mean for each in found.tried}
     assert found.chosen.strength >= 0.01
     assert by[found.chosen.strength] > by[1e-5] + 0.01
+
+
+@pytest.mark.parametrize(("times", "most"), [(1, 20_000), (2, 40_000), (10, 80_000)])
+def test_where_the_join_repeats_rows_more_of_it_are_looked_at(times: int, most: int) -> None:
+    n = 50 * times
+    rows = SampleRows.of(np.zeros((n, 1)))
+    assert most_of(Drawn(rows, np.zeros(n), np.ones(n), marks={ROW: np.arange(n) // times})) == most
 
 
 def test_of_columns_that_matter_a_strong_penalty_is_not_the_best() -> None:
