@@ -1,4 +1,5 @@
-"""`python -m tests.race RUNS FIRST`: the passes of dane and of the bundle on random problems.
+"""`python -m tests.race RUNS FIRST`: the passes of dane and of the bundle on random problems, and the most seconds that
+a solver takes between them.
 
 Often the sample is small and tells little: of classes that are rare, of weights and features with long tails. bundle
 needs no sample."""
@@ -6,6 +7,7 @@ needs no sample."""
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import process_time
 
 import numpy as np
 
@@ -18,8 +20,8 @@ from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.solution import Effort
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
 
-MOST, SLACK, ENOUGH = 150, 1.2, 2
-"""Passes; by so much more, and so many more, may dane take."""
+MOST, SLACK, ENOUGH, LONG = 150, 1.2, 2, 2.0
+"""Passes; by so much more, and so many more, may dane take; seconds between passes that are long."""
 LOSSES = ("hinge", "hinge", "squared_hinge", "smooth_hinge", "logistic")
 
 
@@ -33,9 +35,14 @@ class Race:
 
     def passes(self, solver: str, most: int = MOST) -> int:
         """One more than `most` if no proof was found."""
-        search = dane if solver == "dane" else bundle
+        return self.measured(solver, most)[0]
+
+    def measured(self, solver: str, most: int = MOST) -> tuple[int, float]:
+        """Also the seconds of the processor between passes."""
+        search, began = dane if solver == "dane" else bundle, process_time()
         found = search.solve(self.oracle, self.penalty, Effort(max_passes=most, sample=self.sample))
-        return len(found.history) if found.converged else most + 1
+        between = process_time() - began - sum(record.seconds for record in found.history)
+        return len(found.history) if found.converged else most + 1, between
 
 
 def drawn(seed: int) -> Race:
@@ -68,12 +75,13 @@ def drawn(seed: int) -> Race:
 
 def main(runs: int, first: int) -> None:
     """Ctrl-C ends it with the counts so far."""
-    ratios: list[float] = []
+    ratios, seconds = list[float](), list[float]()
     over = none = 0
     try:
         for seed in range(first, first + runs):
             race = drawn(seed)
-            found, peer = race.passes("dane"), race.passes("bundle")
+            (found, spent), (peer, other) = race.measured("dane"), race.measured("bundle")
+            seconds += [spent, other]
             better = min(found, peer)
             none += better > MOST
             ratios.append(found / better)
@@ -84,6 +92,7 @@ def main(runs: int, first: int) -> None:
         print("interrupted")
     print(f"{len(ratios)} problems: dane took more than {SLACK} times the passes of the better in {over}, at most")
     print(f"{max(ratios):.2f} times; of {none} neither found a proof in {MOST} passes")
+    print(f"between passes: at most {max(seconds):.2f} s, {sum(s > LONG for s in seconds)} more than {LONG} s")
 
 
 if __name__ == "__main__":

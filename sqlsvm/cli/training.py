@@ -313,4 +313,5 @@ def _better(model: "Model", training: "Training") -> str:
         return "a larger --buckets, or none, so that each pass has as many as it needs"
     if model.passes < training.effort.max_passes and not model.family:
         return "a larger --tol" if training.problem.scale == "standard" else "--scale standard, or a larger --tol"
-    return "a larger --max-passes or --tol"
+    more = "a larger --max-passes or --tol"
+    return more if training.problem.scale == "standard" else f"--scale standard, or {more}"

@@ -146,12 +146,13 @@ def test_json_not_converged_and_into_a_file(trained: Trained, tmp_path: Path) ->
     """One run: the exit code, the keys, the file, and the progress that leaves stdout alone."""
     file, tables = tmp_path / "m.json", relations(trained.dsn)
     more = ("--max-passes", 1, "--tol", 1e-9, "--name", "hasty", "--model-file", file, "--json")
-    done = train(trained.dsn, *more, "--class-weight", "1:2", "--intercept", "no", "--sample", 500, "--in-memory", 0)
+    more = (*more, "--class-weight", "1:2", "--intercept", "no", "--sample", 500, "--in-memory", 0, "--scale", "maxabs")
+    done = train(trained.dsn, *more)
     assert done.returncode == 3
     line, warning, hint, note = done.stderr.splitlines()
     assert line.startswith("pass 1 ")
     assert warning.startswith("warning: not converged: the gap is ")
-    assert hint == "HINT: a larger --max-passes or --tol"
+    assert hint == "HINT: --scale standard, or a larger --max-passes or --tol"
     assert note == f"note: 1 pass is kept in {file}; the same command with --resume goes on from there"
     found = json.loads(done.stdout, parse_constant=pytest.fail)
     assert set(found) == set(KEYS)

@@ -11,7 +11,7 @@ FOUND = (1020, 2027, 10005, 20139, 101013)
 """These have found something: a group whose objective is 0 up to rounding, and nothing said so; the largest |x| of rows
 that weigh nothing, over all and in groups; a group of which all rows weigh nothing; a group whose features are
 measured from another origin, after which the next found its tables."""
-FEW, EACH, MORE = 40, 5, VARIED + 40
+FEW, EACH, MORE = 50, 5, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
 
 

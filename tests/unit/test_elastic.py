@@ -214,6 +214,11 @@ def test_a_repaired_point_keeps_its_zeros_and_signs() -> None:
         assert (beta[1:] >= 0.0).all()
 
 
+def test_a_repair_moves_what_is_not_0_first() -> None:
+    held = Constraint(("sum",), np.ones((1, 3)), np.array([-1.0]))
+    np.testing.assert_allclose(held.repaired(np.array([0.0, 0.5, 0.0])), [0.0, 1.0, 0.0], atol=1e-12)
+
+
 def test_resuming_with_other_constraints_uses_the_cuts() -> None:
     oracle = drawn(6, rows=3000)
     first = dane.solve(oracle, Wish("hinge", 1e-3, 0.0, False, "none").penalty(oracle), Effort(tol=1e-3))
