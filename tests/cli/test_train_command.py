@@ -146,8 +146,8 @@ def test_json_not_converged_and_into_a_file(trained: Trained, tmp_path: Path) ->
     """One run: the exit code, the keys, the file, and the progress that leaves stdout alone."""
     file, tables = tmp_path / "m.json", relations(trained.dsn)
     more = ("--max-passes", 1, "--tol", 1e-9, "--name", "hasty", "--model-file", file, "--json")
-    more = (*more, "--class-weight", "1:2", "--intercept", "no", "--sample", 500, "--in-memory", 0, "--scale", "maxabs")
-    done = train(trained.dsn, *more)
+    options = ("--class-weight", "1:2", "--intercept", "no", "--sample", 500, "--in-memory", 0, "--scale", "maxabs")
+    done = train(trained.dsn, *more, *options)
     assert done.returncode == 3
     line, warning, hint, note = done.stderr.splitlines()
     assert line.startswith("pass 1 ")
