@@ -24,6 +24,8 @@ from sqlsvm.query.known_functions import is_aggregate
 from sqlsvm.query.line import AT, LOW, NODE, POINT, is_, point_nodes, slots, spanning_nodes
 
 ANSWER = f"{sql.WORKING}answer"
+FAN = 4
+"""Slots to a node, and nodes to one of the next level: rows tend to be more than the questions about them."""
 
 _MERGED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
 """What is known of all rows, if it is known of parts of them."""
@@ -108,12 +110,12 @@ class Answers:
     def _merged(self, questions: exp.Select, asker: Asker) -> exp.Select:
         names = [*self.keys, *self.ends]
         kinds = {end.kind for end in self.question.ends}
-        nodes = spanning_nodes(sql.table("slots"), names, kinds)
+        nodes = spanning_nodes(sql.table("slots"), names, kinds, FAN)
         partial = [part for a in self.asked for part in _parts(a)]
         parts = list(dict.fromkeys(partial))
         inner = [(part.copy(), f"p{i}") for i, part in enumerate(parts)]
         by_slot = sql.grouped(sql.columns(["at", "base", "most"]), inner, sql.table("slots")).where(is_(POINT))
-        nodes_of = point_nodes(by_slot, [name for _, name in inner])
+        nodes_of = point_nodes(by_slot, [name for _, name in inner], FAN)
         again = [(_again(part, f"p{i}"), f"p{i}") for i, part in enumerate(parts)]
         by_node = sql.grouped(sql.columns([NODE]), again, sql.derived(nodes_of, "n"))
         of_intervals = exp.Select().from_(sql.derived(nodes, "q"), copy=False)
