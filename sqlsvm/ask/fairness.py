@@ -39,7 +39,7 @@ def fairness(problem: Data, model: Model) -> tuple[Fairness, ...]:
     problem.work.drop([s.table for s in working_tables(problem.plan) if s.table])
     with audit(problem.work, problem.query, options_of(model), problem.plan.design.target) as found:
         theta = _widened(problem.plan.design.moved(theta_of(problem.plan, model)), problem, found)
-        has_constant = any(c.role == "intercept" for c in found.plan.design.coordinates)
+        has_constant = found.plan.design.constant is not None
         positive = None if model.of_numbers or not has_constant else _predicted(problem, found, theta)
         return tuple(_of_columns(problem, found, asked, theta_of(problem.plan, model), positive))
 
@@ -73,5 +73,5 @@ def _predicted(problem: Data, found: Audit, theta: Array) -> Array:
     rows = replace(problem, plan=found.plan, moments=moments, scaling=as_it_is)
     cut = JoinOracle(rows, PERCEPTRON).pass_(theta, BUCKETS)
     sums = moments.total - moments.total_negative + moments.n * cut.slope
-    constant = next(c.index for c in design.coordinates if c.role == "intercept")
+    constant = design.constant
     return np.append(sums, sums[constant])

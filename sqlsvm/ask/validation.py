@@ -60,6 +60,8 @@ def with_unseen(engine: Engine, model: Model, offload: bool | None) -> Model:
         values, errors = on_parts(engine, model, measured, ["holdout"], offload=offload)["holdout"]
     except (DataError, OptionError) as error:
         return replace(model, notes=(*model.notes, f"the rows held out could not be measured: {error.message}"))
+    if not values.get("auc"):  # one class has none
+        values = {name: value for name, value in values.items() if name != "auc"}
     names = [name for name in values if name in errors or not errors]
     found = {name: Validated(values[name], errors.get(name), (values[name],)) for name in names}
     return replace(model, validation=found)

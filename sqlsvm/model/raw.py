@@ -21,7 +21,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
         if there not in (None, here):
             said = f"the feature {feature} is {here}, and was {there} when the model {model.name} was trained"
             raise DataError(said, hint="train it again, or cast the column in a view to what it was")
-    if model.intercept and not any(c.role == "intercept" for c in plan.design.coordinates):
+    if model.intercept and plan.design.constant is None:
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
     return start_of(plan, model)
 

@@ -157,10 +157,15 @@ class Design:
         for c in self.coordinates:
             if c.origin:
                 moved = way * theta[c.index] * c.origin
-                found[next(o.index for o in self.coordinates if o.role == "intercept")] -= moved
+                found[self.constant] -= moved
                 if c.index in self.indicators:
                     found[self.indicators[c.index]] += moved
         return found
+
+    @property
+    def constant(self) -> int | None:
+        """The index of the intercept; None without one."""
+        return next((c.index for c in self.coordinates if c.role == "intercept"), None)
 
     def without_features(self) -> "Design":
         """For what depends on the label and the weight alone."""

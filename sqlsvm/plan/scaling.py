@@ -95,7 +95,7 @@ class Scaling:
     def scale(self, e: Element) -> tuple[float, float]:
         """Centre and width of a number: its feature is (x - centre) / width."""
         row = self.matrix[e.place]
-        constant = next((c.index for c in self.design.coordinates if c.role == "intercept"), None)
+        constant = self.design.constant
         width = 1.0 / float(row[e.index])
         terms = self.design.numbers.get(e.feature, ())
         origin = sum(c.origin for c in terms)
@@ -178,7 +178,7 @@ def _mean(design: Design, moments: Moments, c: Coordinate) -> tuple[float, float
 
 def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
     """T such that feature = T raw. Centring needs the constant, so without an intercept nothing is centred."""
-    constant = next((c.index for c in design.coordinates if c.role == "intercept"), None)
+    constant = design.constant
     kept = _kept(design)
     matrix = np.zeros((len(kept), len(design.coordinates)))
     for row, c in enumerate(kept):

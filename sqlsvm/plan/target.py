@@ -350,7 +350,8 @@ def _two_values(engine: Engine, rows: exp.Expr) -> tuple[Any, Any]:
 
     known = engine.fetch(sql.union_all(first(-1), first(1)))
     values = dict(zip(known["s"].tolist(), known["v"].tolist(), strict=True))
-    return values.get(-1), values.get(1)
+    negative, positive = values.get(-1), values.get(1)
+    return (False, True) if True in (negative, positive) and isinstance(positive, bool) else (negative, positive)
 
 
 def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:

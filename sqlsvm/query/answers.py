@@ -19,11 +19,10 @@ from sqlsvm import sql
 from sqlsvm.query.asked import Asker, Names, Question, sub_queries
 from sqlsvm.query.firsts import bare, can_order, first_of, first_rows, shown
 from sqlsvm.query.forms import outer_expressions
-from sqlsvm.query.ir import VALUE
+from sqlsvm.query.ir import ANSWER, VALUE
 from sqlsvm.query.known_functions import is_aggregate
 from sqlsvm.query.line import AT, LOW, NODE, POINT, is_, point_nodes, slots, spanning_nodes
 
-ANSWER = f"{sql.WORKING}answer"
 FAN = 4
 """Slots to a node, and nodes to one of the next level: rows tend to be more than the questions about them."""
 

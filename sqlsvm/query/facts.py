@@ -199,7 +199,8 @@ class RowFacts:
         return any(key <= columns for key in self.declared or ())
 
     def _is_found_unique(self, terms: Terms) -> bool:
-        if terms and not self.is_small and terms not in self.keys:
+        # The first rows of a sub-query can cost as much as all, and DuckDB 2.0 can wait for them for ever.
+        if terms and self.table and not self.is_small and terms not in self.keys:
             first = self.early.get(terms) or self._facts(self.first(terms), terms)
             if first.rows < EARLY and self.relation.optional is None:
                 self.keys[terms] = first

@@ -24,6 +24,8 @@ MARKS = ROW, ENTITY, TIME = "sqlsvm_row", "sqlsvm_entity", "sqlsvm_time"
 
 VALUE = f"{sql.WORKING}value"
 """So begin the names of columns that sub-queries of the query compute."""
+ANSWER = f"{sql.WORKING}answer"
+"""So begin the names of relations that are joined in place of sub-queries. They have one row for each question."""
 MADE = f"{sql.WORKING}made"
 """Marks an item of FROM that the database makes once."""
 

@@ -18,7 +18,7 @@ class Lacking(DataError):
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:
-    """Refuse a join without rows, or with one class."""
+    """Refuse a join without rows, or with one class. A ranking has one: its rows are pairs, the better one first."""
     label = plan.design.target.label.name
     if moments.n_unlabelled > 0:
         raise DataError(
@@ -31,6 +31,8 @@ def check_rows(plan: Plan, moments: Moments) -> None:
         return
     if isinstance(plan.design.target, Classes):
         check_classes(plan.design.target, moments)
+        return
+    if plan.design.constant is None:
         return
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
         if not n > 0:

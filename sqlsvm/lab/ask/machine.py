@@ -44,7 +44,7 @@ def evaluate_machine(problem: Data, model: Model, bins: int) -> Evaluation:
 def _scaling(problem: Data, model: Model) -> Scaling:
     """That of the model: other rows have other means."""
     design, old = problem.plan.design, problem.scaling
-    constant = next((c.index for c in design.coordinates if c.role == "intercept"), None)
+    constant = design.constant
     matrix = np.zeros_like(old.matrix)
     terms = {term.feature: term for term in model.terms}
     for e in old.numbers:

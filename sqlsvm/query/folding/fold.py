@@ -22,7 +22,7 @@ from sqlsvm.query.folding.names import Names
 from sqlsvm.query.folding.values import Size
 from sqlsvm.query.forms import check_form, part
 from sqlsvm.query.guards import varying
-from sqlsvm.query.ir import MADE, Once, Parsed, Relation, Term
+from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Relation, Term
 from sqlsvm.query.joins import joins_of, left_joins
 from sqlsvm.query.known_functions import groups_rows, is_aggregate, is_set_returning
 from sqlsvm.query.names import Scope, relations_in
@@ -84,7 +84,7 @@ def _size_of(item: exp.Expression, tree: exp.Select, engine: Engine) -> exp.Sele
 
 def _alone(query: exp.Expr, ctes: CTEs) -> Iterator[tuple[exp.Select, CTEs]]:
     """The SELECTs that mean the same by themselves with these CTEs, inner ones first."""
-    if isinstance(query, exp.Subquery):
+    if isinstance(query, exp.Subquery) and not query.alias.startswith(ANSWER):
         yield from _alone(query.this, ctes)
     if not isinstance(query, exp.Select | exp.SetOperation):
         return
@@ -196,6 +196,8 @@ class _Grouping:
         return query, Names(self.select, joins.scope)
 
     def _is_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        if alias.startswith(ANSWER):
+            return True
         relation = replace(self.query.relation(alias).partners, source=self.sources[alias])
         return Facts(self.engine).of(relation).is_unique(terms)
 
