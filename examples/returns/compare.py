@@ -1,7 +1,7 @@
 """sqlsvm, scikit-learn and LightGBM train on the sales of TPC-DS before 2002, and those of 2002 measure them.
 
-    pip install tpcgen-cli scikit-learn lightgbm
-    python compare.py
+pip install tpcgen-cli scikit-learn lightgbm
+python compare.py
 """
 
 import subprocess
@@ -13,7 +13,6 @@ from sklearn.model_selection import TimeSeriesSplit
 sys.path.append(str(Path(__file__).parents[2]))
 
 from examples.others import compare
-
 from sqlsvm import RelationalSVC
 from sqlsvm.engine import connect
 

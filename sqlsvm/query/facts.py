@@ -216,6 +216,8 @@ class RowFacts:
 
     def of_first(self, terms: Terms) -> KeyFacts:
         """The facts of a key in the first rows, or in all if they are known."""
+        if not self.table:
+            return self.key(terms)
         return self.keys.get(terms) or self.early.get(terms) or self._facts(self.first(terms), terms)
 
     def largest_known(self, terms: Terms) -> float:

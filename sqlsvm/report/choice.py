@@ -44,7 +44,7 @@ def choice_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
     rows = [(t.loss.replace("_", " "), f"{t.strength:g}", f"{t.mean:.6g}", f"{t.error:.2g}") for t in found.tried]
     titles = "loss", found.strength_of, _name(found), "error of the difference"
     numbers = el("details", el("summary", "The numbers of every candidate"), table(titles, rows, words=1))
-    return section("choice", "What was chosen", el("p", said), drawn.get("choice"), numbers)
+    return section("choice", "What was chosen", el("p", said), el("div", drawn.get("choice"), numbers, class_="beside"))
 
 
 def _of(found: Chosen, loss: str) -> list[Measured]:

@@ -62,7 +62,9 @@ def counted_part(
     query = part_of(part)(without_nulls(query, work.facts) if options.nulls == "drop" else query, work.facts)
     with _told_of(holdout, part), work.scratch():
         bare = replace(kept(work, query), features=())
-        plan, _ = planned(work.facts, bare, ProblemOptions(options.label, intercept=options.intercept, weight=options.weight), target)
+        plan, _ = planned(
+            work.facts, bare, ProblemOptions(options.label, intercept=options.intercept, weight=options.weight), target
+        )
         work.run(working_tables(plan))
         found = read_moments(work, plan)
         check_rows(plan, found)

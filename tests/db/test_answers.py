@@ -5,7 +5,7 @@ import pytest
 
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
-from sqlsvm.query.answers import ANSWER
+from sqlsvm.query.ir import ANSWER
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
 from tests.ground.trained import training
