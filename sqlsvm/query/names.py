@@ -5,6 +5,7 @@ meaning of an identifier, columns are looked up among those that the database de
 `"alias"."real column name"`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -176,3 +177,23 @@ def distinct(names: Sequence[str], meaning: Callable[[str], str]) -> list[str]:
 def relations_in(resolved: exp.Expr) -> list[str]:
     """The aliases that a resolved expression uses, in order of appearance."""
     return list(dict.fromkeys(column.table for column in resolved.find_all(exp.Column)))
+
+
+def is_id(name: str) -> bool:
+    """
+    >>> [name for name in ("id", "customer_id", "customerId", "paid", "uuid", "grid", "order_no") if is_id(name)]
+    ['id', 'customer_id', 'customerId', 'uuid']
+    """
+    return _last_word(name) in ("id", "uuid", "guid", "pk")
+
+
+def names_something(name: str) -> bool:
+    """Of a column that is a number: is it an id, or what else is called so?
+    >>> [name for name in ("customerId", "order_no", "item_sk", "dayKey", "piano", "no") if names_something(name)]
+    ['customerId', 'order_no', 'item_sk', 'dayKey']
+    """
+    return is_id(name) or (name != _last_word(name) and _last_word(name) in ("key", "no", "sk"))
+
+
+def _last_word(name: str) -> str:
+    return re.sub(r"([a-z])([A-Z][a-zA-Z]*)$", r"\1_\2", name).lower().rpartition("_")[2]

@@ -19,7 +19,7 @@ from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.notes import constants, made_once, one_class, only_class, predicts_one
+from sqlsvm.run.notes import constants, ids, made_once, one_class, only_class, predicts_one
 from sqlsvm.run.problems import Problem
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
@@ -135,6 +135,7 @@ def _notes(
         return
     yield from made_once(problem.query)
     yield from dict.fromkeys(f"{f.name} is a second output called {f.twin}" for f in problem.query.features if f.twin)
+    yield from ids(problem)
     if training.is_kernel:
         if training.machine.kernel == "sigmoid":
             yield "the sigmoid kernel is no inner product, so there is no lower bound"

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.names import names_something
 from sqlsvm.query.whole import RESULT, RESULT_ROWS
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
@@ -57,6 +58,28 @@ def constants(problem: Data, beta: Array) -> Iterator[str]:
             weight = 0.0 if abs(beta[e.place]) <= ROUNDED else float(beta[e.place])
             said = f"feature {e.feature} is {value[e.feature]:g} in every row of the join"
             yield f"{said}: its scaled weight is {weight:g}"
+
+
+def ids(problem: Data) -> Iterator[str]:
+    """Columns whose numbers have no order that a weight could use. Nothing is read for it."""
+    keys = _keys(problem)
+    for f in problem.query.features:
+        column = f.typed
+        if f.kind != "numeric" or not isinstance(column, exp.Column):
+            continue
+        if names_something(f.name) or names_something(column.name):
+            yield f"{f.name} is a number that names something: leave it out, or --categorical {f.name}"
+        elif column in keys:
+            yield f"{f.name} is a number and a key: if it names something, leave it out, or --categorical {f.name}"
+
+
+def _keys(problem: Data) -> set[exp.Expression]:
+    """What is known to be unique in its relation, and what refers to it."""
+    tree, of = problem.plan.tree, problem.catalog.of
+    of_one = {e.on[0] for e in tree.edges if len(e.on) == 1 and e.kind == "foreign-key"}
+    found = {term.expression for n in of_one for term in tree.variables[n].terms}
+    unique = (terms for r in problem.query.relations for terms, is_key in of(r.alias).unique.items() if is_key)
+    return found | {terms[0].expression for terms in unique if len(terms) == 1}
 
 
 def made_once(query: FeatureQuery, why: str = " for the training") -> Iterator[str]:

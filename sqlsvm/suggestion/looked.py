@@ -1,6 +1,5 @@
 """What a column is, by its first rows: an id, a number, a category, a date."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.query.names import is_id
 from sqlsvm.suggestion.joined import Joined, Step, Value
 from sqlsvm.times import DATES
 
@@ -87,15 +87,6 @@ class Looked:
             return "date"
         whats: dict[str, What] = {"numeric": "number", "boolean": "flag", "categorical": "category"}
         return whats[self.kind]
-
-
-def is_id(name: str) -> bool:
-    """
-    >>> [name for name in ("id", "customer_id", "customerId", "paid", "uuid", "grid", "order_no") if is_id(name)]
-    ['id', 'customer_id', 'customerId', 'uuid']
-    """
-    last = re.sub(r"([a-z])(I[dD])$", r"\1_id", name).lower().rpartition("_")[2]
-    return last in ("id", "uuid", "guid", "pk")
 
 
 def looked(engine: Engine, rows: Joined, values: Sequence[Value]) -> list[Looked]:

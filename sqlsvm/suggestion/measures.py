@@ -8,8 +8,9 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.query.names import is_id
 from sqlsvm.suggestion.joined import unused, word
-from sqlsvm.suggestion.looked import Looked, is_id
+from sqlsvm.suggestion.looked import Looked
 from sqlsvm.suggestion.sources import Events
 from sqlsvm.times import DATES
 

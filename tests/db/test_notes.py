@@ -144,3 +144,31 @@ def test_a_category_for_each_row_is_refused_unless_it_is_named(engine: Engine, n
     with pytest.raises(DataError, match="code has another value in each of 1,200 rows") as caught:
         train(engine, "m", text, training(lam=0.1))
     assert "--categorical code" in str(caught.value.hint)
+
+
+PEOPLE = """
+    CREATE TABLE people (number integer PRIMARY KEY, city_id integer, code text, age integer);
+    INSERT INTO people SELECT g, g % 3, 'c' || g % 2, g % 50 FROM GENERATE_SERIES(1, 60) AS r(g);
+    CREATE TABLE orders AS
+        SELECT g AS "orderKey", g % 60 + 1 AS person, SIN(g) AS x, SIN(g) > 0.2 AS y
+        FROM GENERATE_SERIES(1, 200) AS r(g);
+"""
+BY_NAME = "{0} is a number that names something: leave it out, or --categorical {0}"
+BY_KEY = "{0} is a number and a key: if it names something, leave it out, or --categorical {0}"
+
+
+def test_a_number_that_names_something_is_told(engine: Engine) -> None:
+    build(engine, PEOPLE)
+    query = """SELECT o.y, o.x, o.person, o."orderKey", p.city_id AS city, p.number + 0 AS n, p.number AS own, p.age
+        FROM orders o JOIN people p ON p.number = o.person"""
+    model = train(engine, "m", query, training(lam=1e-2))
+    by_name, by_key = ["orderKey", "city"], ["person", "own"]
+    told = [BY_NAME.format(name) for name in by_name] + [BY_KEY.format(name) for name in by_key]
+    assert sorted(note for note in model.notes if "names something" in note) == sorted(told)
+
+
+def test_an_id_with_categories_is_not_told(engine: Engine) -> None:
+    build(engine, PEOPLE)
+    query = "SELECT o.y, o.x, p.city_id FROM orders o JOIN people p ON p.number = o.person"
+    model = train(engine, "m", query, training(lam=1e-2, categorical=("city_id",)))
+    assert not [note for note in model.notes if "names something" in note]
