@@ -31,7 +31,10 @@ MACHINES: tuple[Solver, ...] = "kernel", "pegasos"
 """The solvers that learn from a sample of the join rows."""
 Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
-Nulls = Literal["error", "mean", "drop"]
+Nulls = Literal["error", "mean", "mean+indicator", "drop"]
+INDICATOR = "mean+indicator"
+MEANS = ("mean", INDICATOR)
+"""With these a number that is NULL is replaced."""
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 Intercept = bool | Literal["free"]
 Steps = Literal["strong", "paper"]
@@ -366,7 +369,8 @@ _TABLE = (
         "nulls",
         "error",
         Choice(get_args(Nulls)),
-        "What to do about a NULL in a feature: stop, take the column's mean, or drop the row.",
+        "What to do about a NULL in a feature: stop; take the column's mean; mean+indicator: take the mean, and add "
+        "a feature COLUMN_known that is 1 where there is a number and else 0; or drop the row.",
         (*_COUNT, "components"),
     ),
     Option(

@@ -15,6 +15,7 @@ from sqlsvm.measures import SEVERAL, TWO, deciding
 from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import (
     CHOSEN,
+    INDICATOR,
     LAMBDA,
     MACHINES,
     NUMBER_LOSSES,
@@ -207,6 +208,8 @@ def _of_steps() -> Iterator[Rule]:
     for kernel in kernels:
         said = "a kernel takes no --map: it sees the columns as they are"
         yield Rule(kernel, ("map",), said, "leave out one of them")
+        said = "a kernel takes no --nulls {nulls}: it sees the columns as they are"
+        yield Rule({**kernel, "nulls": Is((INDICATOR,))}, (), said, "use --nulls mean")
         said = "--holdout auto is for accuracies of linear models, not for kernel machines"
         yield Rule({**kernel, "holdout": AUTO}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "{solver} takes neither --folds nor --probability: it learns from a sample"
@@ -327,6 +330,9 @@ def _of_programs() -> Iterator[Rule]:
     yield Rule({**stored, "solver": NO_CUTS}, (), said, hint)
     yield Rule({**stored, "counting": Is(("sketch",))}, (), said, hint)
     hint = "leave rows out in WHERE, or hold them out of sqlsvm train --holdout"
+    said = "a stored program takes no --nulls {nulls}: the columns it would add depend on the rows there are"
+    of_rows = "use --nulls mean, or train with sqlsvm train: sqlsvm.predict knows its model"
+    yield Rule({**stored, "nulls": Is((INDICATOR,))}, (), said, of_rows)
     yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
     hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
     said = "{flag} is for sqlsvm train: a stored program trains one model, on all rows"

@@ -6,7 +6,7 @@ AS $$
         SELECT w ->> 'feature', w ->> 'missing' IS NOT NULL OR w ->> 'category' IS NOT NULL AND body ->> 'nulls' <> 'drop'
         FROM jsonb_array_elements(body -> 'weights') AS w
         UNION ALL
-        SELECT c, body ->> 'nulls' = 'mean'
+        SELECT c, body ->> 'nulls' IN ('mean', 'mean+indicator')
         FROM jsonb_array_elements(body -> 'maps') AS m, jsonb_array_elements_text(m -> 'columns') AS c
         UNION ALL
         SELECT body ->> 'by', false WHERE body ->> 'by' IS NOT NULL

@@ -14,6 +14,9 @@ from sqlsvm.maps.formula import Values
 from sqlsvm.query.ir import Computed, Made
 from sqlsvm.reading import Misread
 
+KNOWN = "known:"
+"""Of a map that tells whether its column is NULL."""
+
 Formula = Annotated[str, formula.read]
 
 
@@ -21,7 +24,7 @@ Formula = Annotated[str, formula.read]
 class Mapped:
     """New columns of one relation, or of several that meet in one row. The formulas read `columns` as $1, $2, ... With
     `steps` the first step does, each later step reads what the step before it has computed, and the formulas read the
-    last step. A new column is NULL where one of `columns` is."""
+    last step. A new column is NULL where one of `columns` is, but for `otherwise`."""
 
     map: str
     """As --map has it, with the defaults written out."""
@@ -38,6 +41,11 @@ class Mapped:
     """What its user should know."""
     booleans: tuple[str, ...] = ()
     """Those of `columns` that are true or false: to the formulas 1 and 0."""
+
+    @property
+    def otherwise(self) -> float | None:
+        """What the new columns are where one of `columns` is NULL; None if they are NULL there."""
+        return 0.0 if self.map.startswith(KNOWN) else None
 
     def kind_of(self, name: str) -> Literal["numeric", "boolean", "categorical"]:
         """Of one of `columns`."""
@@ -69,7 +77,8 @@ class Mapped:
         operands = [self.operand(name, value) for name, value in zip(self.columns, columns, strict=True)]
         present = sql.every(map(sql.not_null, columns))
         if not self.steps:
-            values = [sql.case(present.copy(), formula.applied(text, operands)) for text in self.formulas.values()]
+            other = None if self.otherwise is None else formula.number(self.otherwise)
+            values = [sql.case(present.copy(), formula.applied(f, operands), other) for f in self.formulas.values()]
             return Made(values)
         known, names = sql.named(f"{prefix}_known", alias), [f"{prefix}_{n}" for n in range(len(operands))]
         layers = [{name: Computed(value, frozenset()) for name, value in zip(names, operands, strict=True)}]

@@ -7,6 +7,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.options import (
     DEFAULTS,
+    MEANS,
     ClassWeights,
     Counting,
     Intercept,
@@ -92,7 +93,7 @@ def lasting(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: 
     """The plan for rows that may change. It is ready for new NULLs and categories, and makes no choice that pays only
     for the rows as they are."""
     catalog = _catalog(facts, query, options, lasting=True)
-    made = design(catalog, target, intercept=bool(options.intercept), any_nulls=options.nulls == "mean")
+    made = design(catalog, target, intercept=bool(options.intercept), any_nulls=options.nulls in MEANS)
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)
     return _chosen(catalog, replace(made, dictionaries=tables), options), catalog
 

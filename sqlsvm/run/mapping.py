@@ -1,8 +1,10 @@
 """The maps that options ask for, with their constants, which are facts about the data."""
 
 from sqlsvm.maps.asked import OfJoin
+from sqlsvm.maps.known import known
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.maps.resolve import resolved
+from sqlsvm.options import INDICATOR
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
@@ -24,4 +26,7 @@ def maps_asked(
     """Rows that are `held` out are no examples."""
     axes = axes_of(facts.engine, query, options, offload=offload)
     examples = examples_of(facts, grouped(query, facts), options, seed, offload=offload, held=held)
-    return resolved(facts.engine, query, options.map, seed, OfJoin(axes, examples))
+    found = resolved(facts.engine, query, options.map, seed, OfJoin(axes, examples))
+    if options.nulls == INDICATOR:
+        found += tuple(known(facts, query, [name for each in found for name in each.formulas]))
+    return found

@@ -13,6 +13,7 @@ import numpy as np
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import IN_MEMORY, ByLabel, FeatureScale, Held, Model, TrainedOn
 from sqlsvm.model.weights import Weights
+from sqlsvm.options import MEANS
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
@@ -105,7 +106,10 @@ def _weights(problem: Data, beta: Array, nulls: str) -> Weights:
     categories are the last ones."""
     scaling = problem.scaling
     design, theta = scaling.design, scaling.to_raw(beta)
-    filled = means(design, problem.moments) if nulls == "mean" else {}
+    filled: dict[str, float | None] = {**means(design, problem.moments)} if nulls in MEANS else {}
+    filled |= {
+        name: each.otherwise for each in problem.query.maps if each.otherwise is not None for name in each.formulas
+    }
     numbers = [e for e in scaling.numbers if e.feature]
     features, categories = [e.feature for e in numbers], list[object](repeat(None, len(numbers)))
     missing = [filled.get(feature) for feature in features]

@@ -10,7 +10,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, FormError
 from sqlsvm.maps.asked import columns_of
 from sqlsvm.maps.mapped import Mapped, Maps
-from sqlsvm.options import Scale
+from sqlsvm.options import INDICATOR, MEANS, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.preflight import ProblemOptions
@@ -69,7 +69,7 @@ def labelled(
     read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
     facts, query = Facts(engine), unmapped(engine, text, options, read)
     query = rewritten(query, facts, *([by_column(options.by)] if options.by else []), timed(options.time))
-    if isinstance(maps, int) and options.map:
+    if isinstance(maps, int) and (options.map or options.nulls == INDICATOR):
         from sqlsvm.run.mapping import maps_asked  # it takes as many modules as a training without maps
 
         maps = maps_asked(facts, query, options, maps, offload=offload, held=held)
@@ -81,7 +81,7 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
     roles: Roles = {"weight": options.weight, "categorical": options.categorical, "top": options.top}
     roles |= {"label": named(options.label), "audited": audited(options.constrain)}
     query, facts = read_query(engine, text, **roles), Facts(engine)
-    if options.nulls == "mean" and (because := _null_sum(query, facts, options)):
+    if options.nulls in MEANS and (because := _null_sum(query, facts, options)):
         query = rewritten(taken_whole(engine, text, because, **roles), facts, *RULES)
     return readable(read)(query, facts)
 

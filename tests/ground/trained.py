@@ -57,6 +57,7 @@ def wish_of(trained: Training, **more: Any) -> Wish:
     """The truth of the same rows."""
     asked = trained.problem
     assert asked.label is not None
+    assert asked.nulls != "mean+indicator"
     return Wish(
         label=asked.label,
         scale=asked.scale,
