@@ -351,7 +351,9 @@ def _two_values(engine: Engine, rows: exp.Expr) -> tuple[Any, Any]:
     known = engine.fetch(sql.union_all(first(-1), first(1)))
     values = dict(zip(known["s"].tolist(), known["v"].tolist(), strict=True))
     negative, positive = values.get(-1), values.get(1)
-    return (False, True) if True in (negative, positive) and isinstance(positive, bool) else (negative, positive)
+    if negative is None and isinstance(positive, bool):
+        negative = not positive  # of the pairs of a ranking all are true
+    return negative, positive
 
 
 def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:

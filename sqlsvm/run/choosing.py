@@ -84,7 +84,7 @@ def settle(training: "Training", each: "Problems") -> Settled:
     parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
     rows = len(np.unique(drawn.marks[ROW]))
     if len(parts) < 2:
-        return _not_chosen(training, rows)
+        return _not_chosen(training, rows, is_one_class=labelled.signed and len(np.unique(labelled.codes)) == 1)
     name = training.measure or USUAL[labelled.kind]
     measuring = measuring_by(labelled, name)
     steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
@@ -153,10 +153,11 @@ def _flags(training: "Training") -> str:
     return " and ".join(OPTIONS[option].flag for option in training.chooses)
 
 
-def _not_chosen(training: "Training", rows: int) -> Settled:
+def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settled:
     has = "have their defaults" if len(training.chooses) > 1 else "has its default"
-    few = f"{_flags(training)} {has}: {amount(rows)} rows of the label's table are too few to choose by"
-    return Settled(replace(training, chooses=(), chose=training.chooses), None, (few,))
+    few = f"{amount(rows)} rows of the label's table are too few to choose by"
+    why = "no measure compares rows of one class" if is_one_class else few
+    return Settled(replace(training, chooses=(), chose=training.chooses), None, (f"{_flags(training)} {has}: {why}",))
 
 
 def _settled(training: "Training", found: Choice, measure: str, split: str, rows: int) -> Settled:
