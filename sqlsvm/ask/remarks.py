@@ -45,7 +45,7 @@ def _label_remarks(found: Inspection) -> Iterator[str]:
     of_two = ((label.positive, "+1"), (label.negative, "-1"))
     for n, value in tuple((n, printable(name)) for name, n in label.classes.items()) or of_two:
         if not n:
-            which = "each class" if label.classes else "both classes"
+            which = "each class" if label.classes else "both classes, or --intercept no to rank pairs"
             yield f"no row of the join has the label {value}: training needs rows of {which}"
     if label.nulls:
         yield f"the label is NULL in {row_count(label.nulls)} of the join"
