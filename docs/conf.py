@@ -43,6 +43,7 @@ CONTENTS = {
         "docs/how-it-works",
         "docs/papers",
         "bench/RESULTS",
+        "bench/UNSEEN",
         "bench/MAPS",
         "bench/NEURAL",
     ),

@@ -22,7 +22,7 @@ LATER = "2013-10-15"
 def main() -> None:
     query = Path(*sys.argv[1:] or [HERE / "query.sql"]).read_text(encoding="utf-8")
     rows = query.replace("AS late,", f"AS late, f.time_hour >= TIMESTAMP '{LATER}' AS is_later,", 1)
-    rows = rows.replace("f.month,", "f.month::TEXT AS month,").replace("f.time_hour, f.distance", "f.distance")
+    rows = rows.replace("f.month,", "'m' || f.month AS month,").replace("f.time_hour, f.distance", "f.distance")
     with connect("duckdb:") as engine:
         load(engine)
         ours = RelationalSVC(nulls="mean", categorical=["month"], time="time_hour", holdout=LATER)

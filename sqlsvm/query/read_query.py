@@ -37,10 +37,12 @@ def read_query(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuer
     try:
         return rewritten(taken_apart(engine, text, **roles), Facts(engine), *RULES)
     except FormError as error:
-        because = error
+        return rewritten(_taken_apart(engine, text, error, **roles), Facts(engine), *RULES)
     except StatementError as error:  # Spark has not all that rules write
         because = FormError(f"the database does not read what would be written: {error.message}")
-    return rewritten(_taken_apart(engine, text, because, **roles), Facts(engine), *RULES)
+        with suppress(SqlsvmError):
+            return rewritten(_taken_apart(engine, text, because, **roles), Facts(engine), *RULES)
+        raise
 
 
 def taken_apart(engine: Engine, text: str, *, answer: bool = True, **roles: Unpack[Roles]) -> FeatureQuery:
