@@ -132,6 +132,9 @@ def _seen(condition: exp.Expression, pair: Sequence[str]) -> Iterator[Ordered]:
 
 
 def _ends(condition: exp.Expression, spans: str, points: str) -> Iterator[tuple[exp.Expression, End]]:
+    """A row of values is no column that a line could be of."""
+    if condition.find(exp.Tuple):
+        return iter(())
     return ends_of(condition, lambda e: relations_in(e) == [points], lambda e: set(relations_in(e)) <= {spans})
 
 
