@@ -115,6 +115,7 @@ class Relational(Fitted):
     positive: str | float | None = None
     categorical: Sequence[str] = ()
     top: Sequence[str] | Mapping[str, int] = ()
+    rare: int = 0
     map: Sequence[str] = ()
     by: str | None = None
     weight: str | None = None
@@ -376,9 +377,9 @@ class RelationalSVC(Relational):
     """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
 
     `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
-    share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
-    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`, or
-    "auto" or "auto:0.02", which choose it for an error; `folds`
+    share one; so do those in fewer than `rare` rows of the join. `class_weight` is "none", "balanced" or the pair
+    (W-, W+); `sample` is "auto" or a number of rows; `holdout` is the share of the label's rows that is kept out of the
+    training, for `evaluate(part="holdout")`, or "auto" or "auto:0.02", which choose it for an error; `folds`
     is how many parts are left out once each, and `model_.validation` has what was measured there; with the column
     `time` both measure on later rows, `holdout` may be a date, and `gap="30 days"` is left out before; `probability` is
     "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` goes on from the one before;

@@ -358,6 +358,14 @@ _TABLE = (
         _COUNT,
     ),
     Option(
+        "rare",
+        0,
+        Number(0, whole=True),
+        "Categories in fewer rows of the join share one weight for each column; 0: each has its own. To know how many "
+        "rows there are takes a statement for each column, and so no number is the default.",
+        _COUNT,
+    ),
+    Option(
         "map",
         (),
         Maps(),

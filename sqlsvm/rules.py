@@ -333,6 +333,8 @@ def _of_programs() -> Iterator[Rule]:
     said = "a stored program takes no --nulls {nulls}: the columns it would add depend on the rows there are"
     of_rows = "use --nulls mean, or train with sqlsvm train: sqlsvm.predict knows its model"
     yield Rule({**stored, "nulls": Is((INDICATOR,))}, (), said, of_rows)
+    said = "a stored program takes no --rare: where all categories are rare, nothing would be left of a feature"
+    yield Rule(stored, ("rare",), said, "--top COLUMN:NUMBER keeps the most frequent ones")
     yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
     hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
     said = "{flag} is for sqlsvm train: a stored program trains one model, on all rows"

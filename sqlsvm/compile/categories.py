@@ -27,15 +27,15 @@ def in_table(d: Dictionary, rows: str) -> tuple[exp.Expr, list[exp.Expression]]:
 def place_in_table(d: Dictionary, rows: str) -> exp.Expression:
     """The row of the table without a value has the place of all others."""
     n = sql.column("n", d.table)
-    if d.top is None:
+    if not d.limited:
         return n
     v, others = sql.column("v", "o"), sql.select([(sql.column("n", "o"), "n")], sql.table(d.table, "o"))
     found = sql.coalesce(n, sql.where(others, sql.is_null(v)).subquery(copy=False))
     return sql.case(sql.not_null(sql.column(d.column, rows)), found)
 
 
-def most_frequent(tree: JoinTree, d: Dictionary, top: int) -> exp.Select:
-    """SELECT the values v that are in the most rows of the join; if there are more values, one NULL for the others. A
+def most_frequent(tree: JoinTree, d: Dictionary) -> exp.Select:
+    """SELECT the values v that are in the most rows of the join, or in enough; if there are more, one NULL for these. A
     row counts once, whatever it weighs. Of values in as many rows the first in their order is taken."""
     node, own = tree.node_of(d.relation), [Output(d.relation, d.value, d.column)]
 
@@ -49,11 +49,20 @@ def most_frequent(tree: JoinTree, d: Dictionary, top: int) -> exp.Select:
     by_count = exp.Ordered(this=sql.column("c"), desc=True, nulls_first=False)
     order = exp.Order(expressions=[by_count, exp.Ordered(this=sql.column("v"), nulls_first=False)])
     rank = exp.Window(this=exp.RowNumber(), order=order)
-    ranked = sql.derived(sql.select([(sql.column("v"), "v"), (rank, "r")], sql.derived(counted, "c")), "r")
+    if d.top is None:
+        return sql.select([(_unless_rare(d), "v")], sql.derived(counted, "c")).distinct()
+    known = _unless_rare(d) if d.rare else sql.column("v")
+    ranked = sql.derived(sql.select([(known, "v"), (rank, "r")], sql.derived(counted, "c")), "r")
     r = sql.column("r")
-    is_top = exp.LTE(this=r, expression=sql.integer(top))
+    is_top = exp.LTE(this=r, expression=sql.integer(d.top))
     found = sql.select([(sql.case(is_top, sql.column("v")), "v")], ranked)
-    return sql.where(found, exp.LTE(this=r.copy(), expression=sql.integer(top + 1)))
+    found = sql.where(found, exp.LTE(this=r.copy(), expression=sql.integer(d.top + 1)))
+    return found.distinct() if d.rare else found
+
+
+def _unless_rare(d: Dictionary) -> exp.Expression:
+    """NULL for a value in few rows."""
+    return sql.case(exp.GTE(this=sql.column("c"), expression=sql.integer(d.rare)), sql.column("v"))
 
 
 def by_category(
@@ -73,7 +82,7 @@ def by_category(
         found, n = placed(found, d, "g")
         found = sql.also(found, [(n, name)])
     found = sql.where(found, *(sql.not_null(sql.column(d.column, "g")) for d, _ in numbers if known))
-    if all(d.top is None for d, _ in numbers):
+    if not any(d.limited for d, _ in numbers):
         return found
     places = sql.columns([*(name for _, name in numbers), *parts])
     sums = [(sql.total(sql.column(name)), name) for _, name in added]

@@ -26,7 +26,7 @@ def working_tables(plan: Plan) -> Iterator[Statement]:
 
 def _dictionaries(plan: Plan) -> Iterator[Statement]:
     for d in plan.design.dictionaries:
-        if not d.listed or d.top:
+        if not d.listed or d.limited:
             yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
 
 
@@ -47,14 +47,14 @@ def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
 
 
 def _values(plan: Plan, d: Dictionary) -> exp.Select:
-    if d.top:
-        return most_frequent(plan.tree, d, d.top)
+    if d.limited:
+        return most_frequent(plan.tree, d)
     values = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
     return sql.distinct(sql.derived(values, "r"))
 
 
 def _size_of(d: Dictionary) -> exp.Expression:
-    if d.listed and not d.top:
+    if d.listed and not d.limited:
         return sql.integer(len(d.categories))
     return sql.select([(exp.Count(this=exp.Star()), "n")], sql.table(d.table)).subquery()
 

@@ -81,9 +81,10 @@ def _check_known(d: Dictionary, given: Mapping[str, Any], said: str) -> None:
     known = set(map(str, without_other(d.categories)))
     if d.categories[-1:] == (OTHER,):
         for category in given.keys() - known:
+            which = f"is none of the top {d.top}" if d.top else "is rare"
             raise OptionError(
-                f"{said} has a weight for the category {category} of {d.feature}, which is none of the top {d.top}",
-                hint=f"leave out --top {d.feature}:{d.top}",
+                f"{said} has a weight for the category {category} of {d.feature}, which {which}",
+                hint=f"leave out --top {d.feature}:{d.top}" if d.top else "leave out --rare",
             )
 
 

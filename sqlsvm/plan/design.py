@@ -70,7 +70,7 @@ class Coordinate:
 @dataclass(frozen=True)
 class Dictionary:
     """The values of a categorical feature; the i-th of them has the place n = offset + i in theta, counted from 1. With
-    `top` they are known when the table is made. If there are more values, the last place is for all of these: OTHER."""
+    `top` or `rare` they are known when the table is made. If there are more values, the last place is theirs: OTHER."""
 
     number: int
     relation: str
@@ -84,6 +84,13 @@ class Dictionary:
     """CASE tells the values apart. It needs no join with a table, and the scan can run in parallel."""
     top: int | None = None
     """How many values have a place of their own; None if all have."""
+    rare: int = 0
+    """Values in fewer rows of the join have no place of their own."""
+
+    @property
+    def limited(self) -> bool:
+        """Does the table tell which values have a place of their own?"""
+        return self.top is not None or self.rare > 0
 
     def listing(
         self, say: Callable[[int], exp.Expression], table: str, default: exp.Expression | None = None
@@ -183,8 +190,8 @@ def design(catalog: Catalog, target: Target, *, intercept: bool = True, any_null
     offset = len(coordinates)
     for number, f in enumerate(f for f in query.features if f.kind == "categorical"):
         found, through = _categories(catalog, f), _larger(catalog, f.relation)
-        made = Dictionary(number, f.relation, f.name, f.expression, offset, found, through, _few(found), f.top)
-        dictionaries.append(replace(made, categories=(), listed=False) if f.top else made)
+        made = Dictionary(number, f.relation, f.name, f.expression, offset, found, through, _few(found), f.top, f.rare)
+        dictionaries.append(replace(made, categories=(), listed=False) if made.limited else made)
         offset += len(found)
     return Design(target, query.weight, coordinates, tuple(dictionaries))
 

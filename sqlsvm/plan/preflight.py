@@ -42,6 +42,7 @@ class ProblemOptions:
     positive: str | None = DEFAULTS["positive"]
     categorical: tuple[str, ...] = DEFAULTS["categorical"]
     top: tuple[str, ...] = DEFAULTS["top"]
+    rare: int = DEFAULTS["rare"]
     map: tuple[str, ...] = DEFAULTS["map"]
     by: str | None = DEFAULTS["by"]
     time: str | None = DEFAULTS["time"]

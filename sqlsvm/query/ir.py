@@ -300,6 +300,8 @@ class Feature:
     """The value, if the expression is a text that is the same for all that are equal to it."""
     top: int | None = None
     """How many of its categories have a weight of their own; None if all have."""
+    rare: int = 0
+    """Categories in fewer rows of the join share a weight."""
     twin: str = ""
     """The name that the query gives it, if an output before it has that name."""
 

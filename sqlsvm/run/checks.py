@@ -47,7 +47,7 @@ def check_repeated(plan: Plan, catalog: Catalog, named: Collection[str]) -> None
     weights say nothing of any other row. Where there are few rows, it does little harm."""
     label, asked = plan.tree.query.label_relation, {name.lower() for name in named}
     for d in plan.design.dictionaries:
-        if d.relation != label or len(d.categories) < MANY or d.top or d.feature.lower() in asked:
+        if d.relation != label or len(d.categories) < MANY or d.limited or d.feature.lower() in asked:
             continue
         if len(d.categories) >= catalog.rows(label):
             rows = f"{len(d.categories):,} rows"

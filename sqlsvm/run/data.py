@@ -147,7 +147,7 @@ def _counted(
     work.clock.begin("tables")
     check_weight(work, catalog.query, plan)
     by_class = options.intercept == "free"
-    if any(d.top for d in plan.design.dictionaries):
+    if any(d.limited for d in plan.design.dictionaries):
         work.run(missing_tables(work, plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
     rows = None if effort is None else small_join(work, catalog, plan.telling, effort)

@@ -93,12 +93,15 @@ def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:
     """The categories of the dictionaries that keep only the most frequent values, by number."""
     found = {}
     for d in plan.design.dictionaries:
-        if d.top:
+        if d.limited:
             v, rows = sql.column("v"), sql.table(d.table)
             named = sql.select([(v, "v")], rows).where(sql.not_null(v)).order_by(sql.column("n"))
             others = sql.select([(sql.count(), "n")], rows.copy()).where(sql.is_null(v))
             categories = as_categories(work.engine.fetch(named)["v"])
             found[d.number] = (*categories, OTHER) if work.engine.fetch(others)["n"][0] else categories
+            if found[d.number] == (OTHER,):
+                said = f"each category of {d.feature} is in fewer than {d.rare} rows of the join"
+                raise DataError(said, hint="leave it out of the query, or give a smaller --rare")
     return found
 
 

@@ -83,6 +83,9 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
     query, facts = read_query(engine, text, **roles), Facts(engine)
     if options.nulls in MEANS and (because := _null_sum(query, facts, options)):
         query = rewritten(taken_whole(engine, text, because, **roles), facts, *RULES)
+    if options.rare:
+        own = (replace(f, rare=options.rare) if f.kind == "categorical" else f for f in query.features)
+        query = replace(query, features=tuple(own))
     return readable(read)(query, facts)
 
 

@@ -27,7 +27,7 @@ def by_column(name: str) -> Rule:
         if time := query.times.get(found.name):
             hint = "select it as text, or a part of it: EXTRACT(YEAR FROM ...)"
             raise QueryError(f"--by: {found.name} is of type {time}", hint=hint)
-        return replace(query.without(found.name), by=replace(found, kind="categorical", top=None))
+        return replace(query.without(found.name), by=replace(found, kind="categorical", top=None, rare=0))
 
     return rule
 

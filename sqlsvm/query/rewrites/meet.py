@@ -79,7 +79,7 @@ def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -
     asked = [Asked([f.typed], refusals[name]) for name, f in first.items()]
     query, found = brought(query, facts, asked)
     whole = {
-        f: Feature(f.name, alias, expression, f.kind, f.spelling, own=f.typed, exact=f.exact, top=f.top)
+        f: Feature(f.name, alias, expression, f.kind, f.spelling, own=f.typed, exact=f.exact, top=f.top, rare=f.rare)
         for f, (alias, (expression,)) in zip(first.values(), found, strict=True)
     }
 
