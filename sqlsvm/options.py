@@ -361,8 +361,8 @@ _TABLE = (
         "rare",
         0,
         Number(0, whole=True),
-        "Categories in fewer rows of the join share one weight for each column; 0: each has its own. To know how many "
-        "rows there are takes a statement for each column, and so no number is the default.",
+        "Categories in fewer rows of the join share one weight for each column; 0: each has its own. This is the "
+        "default, because the counts take three statements for each column.",
         _COUNT,
     ),
     Option(
