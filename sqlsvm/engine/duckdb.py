@@ -115,11 +115,12 @@ _CALLED = re.compile(r"(\w+)\"?\s*\(")
 _OF_A_QUERY = ("python_enable_replacements", "pandas_analyze_sample")
 _PLANNING = "disabled_optimizers"
 # projection_placement of DuckDB 2.0 takes time that grows with the fourth power of the columns where an outer join is
-# above several joins: minutes for 300. What is off already stays off.
+# above several joins: minutes for 300. What is off already stays off, and what its user has locked stays as it is.
 _OFF = f"""\
 SELECT string_agg(name, ',') FROM (
     SELECT name FROM duckdb_optimizers() WHERE name = 'projection_placement'
-    UNION SELECT unnest(string_split(current_setting('{_PLANNING}'), ','))) AS found(name) WHERE name <> ''"""
+    UNION SELECT unnest(string_split(current_setting('{_PLANNING}'), ','))) AS found(name)
+WHERE name <> '' AND NOT current_setting('lock_configuration') HAVING COUNT(*) > 0"""
 _ACCESS = ("autoload_known_extensions", "enable_external_access", "lock_configuration")
 _BEFORE = "SELECT name, value FROM duckdb_settings() WHERE list_contains($1, name)"
 _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
@@ -181,8 +182,8 @@ class DuckDB(Engine):
         self._in_snapshot = False
         self._stored = set[str]()
         self._parsed: WeakKeyDictionary[Text, duckdb.Statement] = WeakKeyDictionary()
-        ((off,),) = connection.execute(_OFF).fetchall()
-        self._set({_PLANNING: off or ""})
+        for (off,) in connection.execute(_OFF).fetchall():
+            self._set({_PLANNING: off})
 
     @property
     def version(self) -> str:

@@ -91,4 +91,4 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
 
 def test_the_page_is_where_the_script_is() -> None:
     files = {path.name for path in HERE.iterdir() if path.is_file()}
-    assert files == {"README.md", "by_stay.sql", "load.py", "query.sql", "tables.sql"}
+    assert files == {"README.md", "by_stay.sql", "compare.py", "load.py", "query.sql", "tables.sql"}
