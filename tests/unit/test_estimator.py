@@ -25,6 +25,7 @@ PARAMETERS = {
     *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start", "verbose"),
     *(
         "folds",
+        "rare",
         "split_by",
         "time",
         "gap",
