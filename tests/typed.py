@@ -1,6 +1,7 @@
 """Statements as the user of a session types them. Sessions of sqlsvm look names up in pg_catalog alone; the user's are
 looked up on the user's own path."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from sqlglot import exp, parse, parse_one
 
 from sqlsvm.engine.base import Engine, Parameters, Rows, Sent, StatementError, Text
 from sqlsvm.engine.pg_names import PIN
+from tests.ground.surface import dropping
 
 
 @contextmanager
@@ -34,6 +36,18 @@ def look_in(engine: Engine, schema: str) -> None:
         engine.look_in([engine.fold(schema, True)])  # type: ignore[attr-defined]
     else:
         engine.execute(exp.Use(this=exp.to_identifier(schema, quoted=True)))
+
+
+@contextmanager
+def own_schema(engine: Engine, name: str) -> Iterator[None]:
+    """What is made here is made in a schema of this process, which is gone afterwards."""
+    schema = f"{name}_{os.getpid()}"
+    try:
+        run(engine, f"CREATE SCHEMA {schema}")
+        look_in(engine, schema)
+        yield
+    finally:
+        engine.execute(dropping(schema))
 
 
 def typed(engine: Engine, statement: Sent | str, parameters: Parameters = ()) -> None:

@@ -1,6 +1,5 @@
 """Random queries that group a join, over small tables with NULLs, ties and duplicate keys: some of them are empty."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +9,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.query.folding.fold import groups_of
-from tests.ground import surface
-from tests.typed import asked, look_in, run
+from tests.typed import asked, own_schema, run
 
 TABLES = ("r", "s", "t", "u")
 _COLUMNS = "k INT, j INT, x INT, d FLOAT8, n NUMERIC(8, 2), b BOOLEAN, w VARCHAR"
@@ -20,18 +18,13 @@ _COLUMNS = "k INT, j INT, x INT, d FLOAT8, n NUMERIC(8, 2), b BOOLEAN, w VARCHAR
 @contextmanager
 def tables(engine: Engine, rng: np.random.Generator) -> Iterator[None]:
     """In a schema of their own, which is gone afterwards."""
-    schema = f"grouping_{os.getpid()}"
-    try:
-        run(engine, f"CREATE SCHEMA {schema}")
-        look_in(engine, schema)
+    with own_schema(engine, "grouping"):
         for name in TABLES:
             run(engine, f"CREATE TABLE {name} ({_COLUMNS})")
             rows = [_row(rng) for _ in range(int(rng.integers(0, 9)) if rng.random() < 0.9 else 0)]
             if rows:
                 run(engine, f"INSERT INTO {name} VALUES {', '.join(rows)}")
         yield
-    finally:
-        engine.execute(surface.dropping(schema))
 
 
 def _row(rng: np.random.Generator) -> str:

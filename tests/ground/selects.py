@@ -1,7 +1,6 @@
 """Random SELECTs as people write them, two deep, over small tables with NULLs, ties and duplicate keys, some of them
 empty: what is trained on is what the result of the query would be as a table."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,10 +21,9 @@ from sqlsvm.query.render import render
 from sqlsvm.query.whole import RESULT
 from sqlsvm.run.data import Data
 from sqlsvm.run.opening import open_problem
-from tests.ground import surface
 from tests.ground.rewriting import rows_of
 from tests.ground.trained import training
-from tests.typed import asked, look_in, run
+from tests.typed import asked, own_schema, run
 
 TABLES = ("r", "s", "t", "u")
 _COLUMNS = {"k": "INT", "j": "INT", "x": "INT", "d": "FLOAT8", "b": "BOOLEAN", "w": "VARCHAR(9)", "at": "TIMESTAMP"}
@@ -40,10 +38,7 @@ JOINS = ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL J
 @contextmanager
 def tables(engine: Engine, rng: np.random.Generator) -> Iterator[None]:
     """In a schema of their own, which is gone afterwards."""
-    schema = f"selects_{os.getpid()}"
-    try:
-        run(engine, f"CREATE SCHEMA {schema}")
-        look_in(engine, schema)
+    with own_schema(engine, "selects"):
         for name in TABLES:
             key = "id INT PRIMARY KEY, " if rng.random() < 0.5 else "id INT, "
             run(engine, f"CREATE TABLE {name} ({key}{', '.join(f'{n} {t}' for n, t in _COLUMNS.items())})")
@@ -51,8 +46,6 @@ def tables(engine: Engine, rng: np.random.Generator) -> Iterator[None]:
             if rows:
                 run(engine, f"INSERT INTO {name} VALUES {', '.join(rows)}")
         yield
-    finally:
-        engine.execute(surface.dropping(schema))
 
 
 def _row(rng: np.random.Generator, n: int) -> str:
