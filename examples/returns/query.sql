@@ -1,4 +1,5 @@
 SELECT r.sr_ticket_number IS NOT NULL AS returned,
+       s.ss_sold_date_sk,
        s.ss_quantity, s.ss_wholesale_cost, s.ss_list_price, s.ss_sales_price, s.ss_coupon_amt,
        i.i_category, i.i_current_price,
        c.c_birth_year, cd.cd_gender, cd.cd_marital_status, cd.cd_education_status, cd.cd_purchase_estimate,
