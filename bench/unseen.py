@@ -1,4 +1,4 @@
-"""What is predicted for rows that nobody has seen: sqlsvm without options next to scikit-learn with everything chosen.
+"""What is predicted for rows not seen: sqlsvm without options next to scikit-learn with everything chosen.
 
     python -m bench.unseen [flights] [posts] [sales]
 

@@ -1,4 +1,4 @@
-"""What nobody asked to choose does not end a training: if its choice fails it has its default, and a note says why.
+"""A choice that was not asked for ends no training: if it fails, the default is taken, and a note says why.
 
 The training begins again, in a new snapshot: after an error a transaction of PostgreSQL takes no more statements.
 """

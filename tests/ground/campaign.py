@@ -39,7 +39,7 @@ SMALL = 1e-7
 NEAR = 1e-6
 """The width of a feature is measured in doubles. Where rows are 10^4 widths from 0, its rounding moves scores."""
 VARIED = 100_000
-"""Seeds from here on also have maps, options that nobody named, a fair covariance, PostgreSQL and psql."""
+"""Seeds from here on also have maps, options without a name given, a fair covariance, PostgreSQL and psql."""
 PASSES, PROGRAM = 40, "campaign"
 
 
