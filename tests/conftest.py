@@ -224,3 +224,25 @@ def installed(installed_dsn: str) -> Iterator[Engine]:
     with connect(installed_dsn) as engine:
         install(engine)
         yield engine
+
+
+@pytest.fixture(autouse=True)
+def left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test makes in the database of `installed` is gone afterwards, and the names of the next test are free."""
+    if "installed" not in request.fixturenames:
+        yield
+        return
+    engine: Engine = request.getfixturevalue("installed")
+    before, schemas = _made(engine), engine._names.schemas  # type: ignore[attr-defined]
+    yield
+    for name in _made(engine) - before:
+        typed(engine, f"DROP {name} CASCADE")
+    engine.look_in(schemas)  # type: ignore[attr-defined]
+
+
+def _made(engine: Engine) -> set[str]:
+    query = """
+        SELECT CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END
+            || ' IF EXISTS ' || oid::regclass AS name
+        FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND relnamespace = 'public'::regnamespace"""
+    return set(engine.fetch(Text(query))["name"].tolist())

@@ -185,4 +185,3 @@ def test_psql_takes_dates(installed: Engine) -> None:
             asked(installed, asks.format("to_jsonb(r) || '{\"d\": 5}'"))
     finally:
         run(installed, "RESET TimeZone; DROP SCHEMA dated CASCADE")
-        look_in(installed, "public")

@@ -557,7 +557,7 @@ def test_psql_trains_for_numbers(
 def test_psql_proves_hostile_labels(installed: Engine, loss: LossName, case: str) -> None:
     y, _ = HOSTILE[case]
     rng = np.random.default_rng(4)
-    build(installed, "DROP TABLE IF EXISTS hostile; CREATE TABLE hostile (y FLOAT8, a FLOAT8, b INT)")
+    build(installed, "CREATE TABLE hostile (y FLOAT8, a FLOAT8, b INT)")
     rows = {"y": y, "a": y % 5 + rng.normal(size=60), "b": rng.integers(0, 4, 60)}
     installed.copy_in(meant(installed, "hostile"), rows)
     given = sensible(loss=loss, quantile=0.001, tube=0.0, lam=1e-3, max_passes=40)
