@@ -20,7 +20,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.query.dates_inside import Dates
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.named import column_named, output_named
+from sqlsvm.query.named import column_named, meant, output_named
 from sqlsvm.query.read_query import taken_apart, taken_whole
 from sqlsvm.query.rewrites import RULES, rewritten
 from sqlsvm.query.sources import from_items
@@ -127,9 +127,8 @@ def _shown(engine: Engine, query: FeatureQuery, as_of: str) -> FeatureQuery:
     """A query that is made as a whole, with the time among its outputs: a column of one of its tables."""
     relation = query.relation(query.label_relation)
     source: exp.Expr = relation.source.copy()
-    name = engine.fold(as_of, False)
     inner = source.this if relation.once and isinstance(source, exp.Subquery) else None
-    known = name in {c.name for c in relation.columns}
+    known = meant(as_of, (c.name for c in relation.columns), engine.fold)
     if known or not isinstance(source, exp.Subquery) or not isinstance(inner, exp.Select):
         return query
     if inner.args.get("group") or inner.args.get("distinct"):
@@ -139,12 +138,12 @@ def _shown(engine: Engine, query: FeatureQuery, as_of: str) -> FeatureQuery:
         (item.alias_or_name, column)
         for item in tables
         for column in engine.describe(exp.select("*").from_(item.copy()))
-        if column.name == name
+        if meant(as_of, [column.name], engine.fold)
     ]
     if len(found) != 1:
         raise OptionError(f"--as-of: the query has no output {as_of}", hint="select it too, under this name")
     ((alias, column),) = found
-    inner.select(sql.named(name, alias), copy=False)
+    inner.select(sql.named(column.name, alias), copy=False)
     return query.with_relation(_with_outputs(relation, source, [column]))
 
 
@@ -157,9 +156,9 @@ def _with_outputs(relation: Relation, source: exp.Subquery, more: Sequence[Colum
 
 def _when(engine: Engine, query: FeatureQuery, as_of: str) -> tuple[exp.Expression, str]:
     alias = query.label_relation
-    relation, output = query.relation(alias), output_named(query, alias, "--as-of", as_of, engine.fold)
+    relation, output = query.relation(alias), output_named(query, "--as-of", as_of, engine.fold)
     value = output.expression if output else None
-    value = value or sql.named(column_named(query, alias, "--as-of", as_of, engine.fold).name, alias)
+    value = value or sql.named(column_named(query, "--as-of", as_of, engine.fold).name, alias)
     (column,) = Facts(engine).columns(relation, [value])
     if column.kind not in DATES:
         hint = "take a date or a timestamp"

@@ -6,13 +6,15 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.engine.languages import LANGUAGES
-from sqlsvm.errors import OptionError, nearest
+from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import input_rows
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import parse
+from sqlsvm.query.named import column_of
 
 FILES = ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet"
 """Of these the database finds the types."""
@@ -54,9 +56,5 @@ def _read(model: Model) -> Iterator[str]:
 
 
 def _column(engine: Engine, model: Model, known: tuple[Column, ...], name: str) -> exp.Column:
-    names = {c.name.casefold(): c.name for c in known} | {engine.fold(c.name, True): c.name for c in known}
-    found = next((names[n] for n in (name, engine.fold(name, True), name.casefold()) if n in names), None)
-    if found is None:
-        hint = nearest(name, (c.name for c in known)) or "give each feature's name to a column, with SELECT ... AS"
-        raise OptionError(f"the rows have no column {name}, which model {model.name} needs", hint=hint)
-    return exp.column(found, table="r", quoted=True)
+    names = {c.name: c.name for c in known}
+    return sql.named(column_of(name, names, engine.fold, f", which model {model.name} needs"), "r")

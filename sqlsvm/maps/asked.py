@@ -17,10 +17,10 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
-from sqlsvm.errors import DataError, OptionError, nearest, only_finite
+from sqlsvm.errors import DataError, OptionError, only_finite
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
-from sqlsvm.query.names import meant
+from sqlsvm.query.named import named
 
 if TYPE_CHECKING:
     from sqlsvm.lab.neural.training import Examples
@@ -135,13 +135,8 @@ class Asked:
         return found
 
     def _column(self) -> Feature:
-        name, _ = self.parts
         by_name = {f.name: f for f in self.query.features}
-        found = by_name.get(meant(name, by_name, self.engine.fold) or "")
-        if found is None:
-            names = list(by_name)
-            hint = nearest(name, names) or f"the query has the features {', '.join(names[:20])}"
-            raise self.refusal(f"{name} is no feature of the query", hint)
+        found = named(f"--map {self.map}", self.parts[0], by_name, self.engine.fold, "the query has no feature")
         if found.name in self.query.sums:
             hint = "give each relation an output column of its own"
             raise self.refusal(f"{found.name} adds up columns of several relations", hint)
@@ -149,15 +144,9 @@ class Asked:
 
     def numbers(self) -> list[Feature]:
         """The outputs of the table that are numbers, without those that are constant: they tell no rows apart."""
-        name, _ = self.parts
-        aliases = {r.alias.casefold(): r.alias for r in self.query.relations}
-        aliases |= {r.table.split(".")[-1].casefold(): r.alias for r in self.query.relations if r.table} | aliases
-        if name.casefold() not in aliases:
-            raise self.refusal(
-                f"{name} is no relation of the query",
-                nearest(name, aliases.values()) or f"its relations are {', '.join(dict.fromkeys(aliases.values()))}",
-            )
-        alias = aliases[name.casefold()]
+        aliases = {r.table.split(".")[-1]: r.alias for r in self.query.relations if r.table}
+        aliases |= {r.alias: r.alias for r in self.query.relations}
+        alias = named(f"--map {self.map}", self.parts[0], aliases, self.engine.fold, "the query has no relation")
         found = numbers_of(self.query, alias)
         if not found:
             raise self.refusal(f"the query selects no number of {alias}", "select the columns that it is to combine")

@@ -39,6 +39,7 @@ from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import parse
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.guards import Fragment, as_typed
+from sqlsvm.query.named import column_of
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import taken_apart
 from sqlsvm.query.render import render, typed_outputs
@@ -179,19 +180,10 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
 
 
 def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
-    """The columns by name: the same, else the same as the engine reads it, else one that differs in case only."""
-    by_name = {c.name.casefold(): c for c in columns}
-    by_name |= {engine.fold(c.name, True): c for c in columns} | {c.name: c for c in columns}
+    by_name = {c.name: c for c in columns}
 
     def operand(term: Term) -> Operand:
-        feature = term.feature
-        names = (feature, engine.fold(feature, True), feature.casefold())
-        column = next((by_name[n] for n in names if n in by_name), None)
-        if column is None:
-            near = nearest(feature, (c.name for c in columns))
-            hint = near or "give each feature's name to a column, with SELECT ... AS"
-            raise OptionError(f"the rows have no column {feature}, a feature of model {model.name}", hint=hint)
-        return _operand(model, term, column)
+        return _operand(model, term, column_of(term.feature, by_name, engine.fold, f", which model {model.name} needs"))
 
     return operand
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.errors import OptionError, nearest
+from sqlsvm.errors import OptionError
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.query import Fold
-from sqlsvm.query.names import meant
+from sqlsvm.query.named import named
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 
@@ -118,13 +118,10 @@ class _Rows:
 
     def _named(self, column: str) -> list[Element]:
         """The weight of a number, or those of all categories."""
-        names = list(dict.fromkeys(e.feature for e in self._weights()))
-        own = meant(column, names, self.fold)
-        found = [e for e in self._weights() if e.feature == own]
-        if not found:
-            hint = nearest(column, names) or f"there are {', '.join(names[:20])}"
-            raise OptionError(f"{column} is no feature of the query, so it has no weight to constrain", hint=hint)
-        return found
+        by_name: dict[str, list[Element]] = {}
+        for e in self._weights():
+            by_name.setdefault(e.feature, []).append(e)
+        return named("--constrain", column, by_name, self.fold, "the model has no weight for")
 
     def _between(self, weights: Sequence[Element], low: float | None, high: float | None) -> Iterator[_Row]:
         for e in weights:

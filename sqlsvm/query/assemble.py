@@ -73,14 +73,14 @@ def _roles(
 
 
 def _forced_categorical(features: tuple[Feature, ...], names: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
-    forced = [find(name, "categorical column", features, scope) for name in names]
+    forced = [find(name, "categorical", features, scope) for name in names]
     return tuple(replace(f, kind="categorical") if f in forced else f for f in features)
 
 
 def _limited(features: tuple[Feature, ...], limits: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
     """With the numbers of `--top`, each written as city:50."""
     for name, _, number in (limit.rpartition(":") for limit in limits):
-        limited = find(name, "top column", features, scope)
+        limited = find(name, "top", features, scope)
         if limited.top:
             raise QueryError(f"{limited.name} has two limits", hint=f"keep one: --top {limited.name}:{number}")
         features = tuple(replace(f, top=int(number)) if f is limited else f for f in features)

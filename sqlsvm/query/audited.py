@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from sqlsvm.errors import QueryError
 from sqlsvm.query.ir import Feature, Fold
+from sqlsvm.query.named import meant
 from sqlsvm.query.parse import parse
 
 _NAME = "sqlsvm_audited_{}"
@@ -15,8 +16,8 @@ HINT = "name an output of the query, or write an expression over one relation, s
 
 def with_audited(select: exp.Select, texts: Sequence[str], dialect: str, fold: Fold) -> exp.Select:
     """The query with one more output for each text: a copy of the output of that name, or an expression."""
-    outputs = {fold(item.alias_or_name, True): item.unalias() for item in select.expressions}
-    items = [outputs.get(fold(text, False)) or _expression(text, dialect) for text in texts]
+    outputs = {item.alias_or_name: item.unalias() for item in select.expressions}
+    items = [outputs.get(meant(text, outputs, fold) or "") or _expression(text, dialect) for text in texts]
     named = (exp.alias_(item.copy(), _NAME.format(i), quoted=True) for i, item in enumerate(items))
     select = select.copy()
     select.set("expressions", [*select.expressions, *named])

@@ -1,38 +1,68 @@
-"""What an option names: an output of the query, or else a column of the relation that has the label."""
+"""What an option names. There is one rule for all of them: as spelled, else as the engine reads the unquoted name."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
-from sqlsvm.errors import QueryError, nearest
+from sqlsvm.errors import OptionError, nearest
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold
-from sqlsvm.query.names import meant
+
+T = TypeVar("T")
 
 
-def role_of(query: FeatureQuery, name: str, fold: Fold) -> tuple[str, Feature] | None:
-    """If it is the label or the weight."""
-    roles = ((role, other) for role, other in (("label", query.label), ("weight", query.weight)) if other)
-    return next(((role, other) for role, other in roles if meant(name, [other.name], fold)), None)
+def meant(typed: str, known: Iterable[str], fold: Fold) -> str | None:
+    """The name that a user means."""
+    names = list(known)
+    meanings = {fold(name, True): name for name in names}
+    return typed if typed in names else meanings.get(fold(typed, False))
 
 
-def output_named(query: FeatureQuery, alias: str, flag: str, name: str, fold: Fold) -> Feature | None:
-    """A feature over this relation; an error if it is over others."""
-    own = meant(name, [f.name for f in query.features], fold)
+def named(flag: str, typed: str, known: Mapping[str, T], fold: Fold, lacks: str = "the query has no column") -> T:
+    """What has that name."""
+    own = meant(typed, known, fold)
+    if own is None:
+        hint = nearest(typed, known) or f"there are {', '.join(list(known)[:20])}"
+        raise OptionError(f"{flag}: {lacks} {typed}", hint=hint)
+    return known[own]
+
+
+def column_of(feature: str, columns: Mapping[str, T], fold: Fold | None = None, of: str = "") -> T:
+    """The column of given rows that has the values of a feature. Last, it may differ in case only."""
+    read: Fold = fold or (lambda name, quoted: name)
+    known = {k.casefold(): c for k, c in columns.items()} | {read(k, True): c for k, c in columns.items()} | {**columns}
+    for name in (feature, read(feature, True), feature.casefold()):
+        if name in known:
+            return known[name]
+    hint = nearest(feature, columns) or "give each feature's name to a column, with SELECT ... AS"
+    raise OptionError(f"the rows have no column {feature}{of}", hint=hint)
+
+
+def output_named(query: FeatureQuery, flag: str, typed: str, fold: Fold) -> Feature | None:
+    """A feature over the relation that has the label; an error if it is over others, or is the label or the weight."""
+    roles = {"label": query.label, "weight": query.weight}
+    for role, other in roles.items():
+        if other and meant(typed, [other.name], fold):
+            raise OptionError(f"{flag}: {other.name} is the {role}", hint="take another column")
+    own = meant(typed, [f.name for f in query.features], fold)
     found = [f for f in query.features if f.name == own]
-    if found and {f.relation for f in found} != {alias}:
-        raise _elsewhere(alias, flag, name)
+    if found and {f.relation for f in found} != {query.label_relation}:
+        raise _elsewhere(query.label_relation, flag, typed)
     return found[0] if found else None
 
 
-def column_named(query: FeatureQuery, alias: str, flag: str, name: str, fold: Fold) -> Column:
+def column_named(query: FeatureQuery, flag: str, typed: str, fold: Fold) -> Column:
+    """A column of the relation that has the label."""
+    alias = query.label_relation
     columns = {c.name: c for c in query.relation(alias).columns if not c.name.startswith(sql.WORKING)}
-    if own := meant(name, columns, fold):
-        return columns[own]
-    if meant(name, (c.name for r in query.relations for c in r.columns), fold):
-        raise _elsewhere(alias, flag, name)
-    raise QueryError(f"{flag}: {alias}, which has the label, has no column {name}", hint=nearest(name, columns))
+    others = (c.name for r in query.relations if r.alias != alias for c in r.columns)
+    if not meant(typed, columns, fold) and meant(typed, others, fold):
+        raise _elsewhere(alias, flag, typed)
+    return named(flag, typed, columns, fold, f"{alias}, which has the label, has no column")
 
 
-def _elsewhere(alias: str, flag: str, name: str) -> QueryError:
-    return QueryError(
+def _elsewhere(alias: str, flag: str, name: str) -> OptionError:
+    return OptionError(
         f"{flag}: {name} is not a column of {alias}, which has the label",
         hint=f"take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}",
     )

@@ -154,13 +154,6 @@ def _is_tail(path: tuple[str, ...], source: Source) -> bool:
     return shorter > 0 and source.alias == path[-1] and path[-shorter:] == source.path[-shorter:]
 
 
-def meant(typed: str, known: Iterable[str], fold: Fold) -> str | None:
-    """The name that a user means: as spelled, else as the engine reads the unquoted name."""
-    names = list(known)
-    meanings = {fold(name, True): name for name in names}
-    return typed if typed in names else meanings.get(fold(typed, False))
-
-
 def distinct(names: Sequence[str], meaning: Callable[[str], str]) -> list[str]:
     """A second x is called x_2."""
     found: dict[str, str] = {}

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlsvm.errors import FormError, QueryError, nearest
+from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import VALUE, Feature, Unmet
-from sqlsvm.query.names import Scope, Shown, Visible, distinct, meant, relations_in
+from sqlsvm.query.named import named
+from sqlsvm.query.names import Scope, Shown, Visible, distinct, relations_in
 from sqlsvm.query.sums import terms_of
 
 MOST_FEATURES = 20_000
@@ -105,25 +106,21 @@ def _named(node: exp.Expression, shown: Shown, scope: Scope) -> list[Visible]:
 
 
 def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Feature:
-    """The feature called `name`: as spelled, else as the engine reads the unquoted name."""
-    by_name = {feature.name: feature for feature in features}
-    if own := meant(name, by_name, scope.fold):
-        feature = by_name[own]
-        if twin := next((f for f in features if f.twin == own), None):
-            owners = [f.relation for f in (feature, twin)]
-            raise QueryError(
-                f"two output columns are called {own}: the {role} is one of {' or '.join(owners)}",
-                hint=f"leave one of them out, or give it another name with AS: AS {twin.name}",
-            )
-        used = [f.relation for f in features if f.name == feature.name]
-        if len(used) == 1:
-            return feature
-        refusal = FormError(
-            f"the {role} {feature.name} uses {' and '.join(used)}",
-            hint=f"only a feature adds up columns of several relations; a {role} uses one",
+    """The feature that an option names."""
+    feature = named(f"--{role}", name, {f.name: f for f in features}, scope.fold)
+    if twin := next((f for f in features if f.twin == feature.name), None):
+        owners = [f.relation for f in (feature, twin)]
+        raise QueryError(
+            f"two output columns are called {feature.name}: --{role} is one of {' or '.join(owners)}",
+            hint=f"leave one of them out, or give it another name with AS: AS {twin.name}",
         )
-        if role not in ("label", "weight"):
-            raise refusal
-        return Unmet(feature.name, "", feature.typed, "other", refusal=refusal)  # its relations may meet in a row
-    hint = nearest(name, by_name) or f"the query returns {', '.join(by_name)}"
-    raise QueryError(f"{role} {name} is not a column of the query", hint=hint)
+    used = [f.relation for f in features if f.name == feature.name]
+    if len(used) == 1:
+        return feature
+    refusal = FormError(
+        f"the {role} {feature.name} uses {' and '.join(used)}",
+        hint="only a feature adds up columns of several relations",
+    )
+    if role not in ("label", "weight"):
+        raise refusal
+    return Unmet(feature.name, "", feature.typed, "other", refusal=refusal)  # its relations may meet in a row

@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, ForeignKey
-from sqlsvm.errors import DataError, OptionError, nearest
-from sqlsvm.query.names import meant
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.query.named import named
 from sqlsvm.suggestion.joined import Value, aliased, unused, word
 from sqlsvm.suggestion.looked import moment
 from sqlsvm.suggestion.schema import Schema, found_table
@@ -78,11 +78,8 @@ class Task:
 
 
 def column_of(engine: Engine, table: Table, flag: str, name: str) -> Value:
-    names = [column.name for column in table.columns]
-    found = table.column(meant(name, names, engine.fold) or "")
-    if found is None:
-        raise OptionError(f"{flag}: {table.name} has no column {name}", hint=nearest(name, names))
-    return Value(word(table.name), found)
+    columns = {column.name: column for column in table.columns}
+    return Value(word(table.name), named(flag, name, columns, engine.fold, f"{table.name} has no column"))
 
 
 def task(

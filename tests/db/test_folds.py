@@ -16,7 +16,7 @@ from sqlsvm.ask.selecting import simplest
 from sqlsvm.ask.validation import Validation
 from sqlsvm.compile.moments import EVERY
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.errors import DataError, EngineError, OptionError, QueryError
+from sqlsvm.errors import DataError, EngineError, OptionError
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
@@ -361,5 +361,5 @@ def test_folds_that_do_not_fit_the_rows(engine: Engine) -> None:
     (model,), _ = made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=40)})
     assert "40 of 40 folds could not be measured, and there are no measures" in model.notes[-1]
     assert not model.validation
-    with pytest.raises(QueryError, match="f, which has the label, has no column z"):
+    with pytest.raises(OptionError, match="f, which has the label, has no column z"):
         made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=2, split_by="z")})

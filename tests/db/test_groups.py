@@ -14,7 +14,7 @@ from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, StatementError, Text
-from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.errors import DataError, OptionError, SqlsvmError
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
@@ -338,9 +338,9 @@ REFUSED = (
 def test_other_columns_are_refused(engine: Engine) -> None:
     query = few(engine, "('a', 1, 1, 5), ('a', -1, 2, 5)")
     for by, said in REFUSED:
-        with pytest.raises(QueryError, match=said):
+        with pytest.raises(SqlsvmError, match=said):
             train(engine, "m", query, training(by=by))
-    with pytest.raises(QueryError, match="--by: k is not a column of f, which has the label"):
+    with pytest.raises(OptionError, match="--by: k is not a column of f, which has the label"):
         train(engine, "m", f"{query} CROSS JOIN d", training(by="k"))
     typed(engine, parse_one("INSERT INTO f (g, y, x, z) VALUES ('b', 2, 1, 1)"))
     with pytest.raises(OptionError, match="the label y has 3 classes, and --by trains two, or a number"):

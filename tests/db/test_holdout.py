@@ -12,7 +12,7 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
@@ -233,7 +233,7 @@ def test_rows_of_one_entity_stay_on_one_side(engine: Engine, offload: bool) -> N
     parts = evaluate_parts(engine, svc.model_)
     assert parts["holdout"].accuracy.value == pytest.approx(right[unseen].mean())
     assert parts["train"].accuracy.value == pytest.approx(right[~unseen].mean())
-    with pytest.raises(QueryError, match="t, which has the label, has no column whom"):
+    with pytest.raises(OptionError, match="t, which has the label, has no column whom"):
         train(engine, "m", text, training(holdout=0.3, split_by="whom"))
 
 

@@ -9,7 +9,7 @@ from sqlsvm.ask.leaks import leaks
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from tests.ground.opened import build
-from tests.typed import asked, meant, typed
+from tests.typed import asked, meant, run, typed
 
 N = 200
 
@@ -137,3 +137,10 @@ def test_what_is_no_time(duckdb: Engine) -> None:
     grouped = "SELECT c, y, COUNT(*) AS n FROM orders GROUP BY c, y"
     with pytest.raises(OptionError, match="--as-of: the query has no output placed"):
         leaks(duckdb, grouped, "placed", "y")
+
+
+def test_the_time_is_found_as_the_engine_reads_a_name(duckdb: Engine) -> None:
+    at = "CAST(DATE '2024-01-01' + CAST(g AS INT) AS DATE)"
+    run(duckdb, f'CREATE TABLE o AS SELECT g % 2 = 0 AS y, g AS x, {at} AS "Placed" FROM range(9) r(g)')
+    found = leaks(duckdb, "SELECT y, x FROM o LIMIT 9", "placed", "y")
+    assert found.time.casefold().endswith(".placed")

@@ -394,19 +394,19 @@ def test_the_estimator(engine: Engine) -> None:
 
 
 BAD: list[tuple[str, type[SqlsvmError], str]] = [
-    ("spline:sise", OptionError, "sise is no feature of the query"),
+    ("spline:sise", OptionError, "the query has no feature sise"),
     ("spline:size:1", OptionError, "KNOTS must be a whole number from 2 to 1000, not 1"),
     ("spline:size:5:9", OptionError, "DEGREE must be a whole number from 1 to 5, not 9"),
     ("spline:open", OptionError, "open is no number, it is true or false"),
     ("bins:size", OptionError, "K is missing"),
-    ("poly2:shops", OptionError, "shops is no relation of the query"),
+    ("poly2:shops", OptionError, "the query has no relation shops"),
     ("fourier:st:0", OptionError, "D must be a whole number from 1 to 1000, not 0"),
     ("fourier:st:5:0", OptionError, "GAMMA must be a number above 0, not 0"),
     ("nystroem:st:5:-1", OptionError, "GAMMA must be a number above 0, not -1"),
     ("nystroem:st:41", OptionError, "st has 40 different rows, and so at most as many landmarks"),
     ("hash:size:5", OptionError, "size has no categories"),
     ("net:st:0", OptionError, "D must be a whole number from 1 to 100, not 0"),
-    ("net:shops", OptionError, "shops is no relation of the query"),
+    ("net:shops", OptionError, "the query has no relation shops"),
     ("pca:0", OptionError, "K must be a whole number from 1 to 1000, not 0"),
     ("pca:6", OptionError, "the query has 5 numbers, which have 5 components"),
 ]

@@ -141,11 +141,11 @@ def test_infinite_times_are_the_latest(engine: Engine) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], type[SqlsvmError], str]] = {
     "no such column": (
         {"time": "dat", "holdout": 0.2},
-        QueryError,
+        OptionError,
         "--time: o, which has the label, has no column dat",
     ),
-    "of another table": ({"time": "m", "holdout": 0.2}, QueryError, "--time: m is not a column of o"),
-    "the label": ({"time": "y", "holdout": 0.2}, QueryError, "--time: y is the label"),
+    "of another table": ({"time": "m", "holdout": 0.2}, OptionError, "--time: m is not a column of o"),
+    "the label": ({"time": "y", "holdout": 0.2}, OptionError, "--time: y is the label"),
     "no time": ({"time": "late", "holdout": 0.2}, QueryError, "--time: late is of type"),
     "all rows": ({"time": "n", "holdout": "-1"}, DataError, "the join has no rows"),
     "no date": ({"time": "n", "holdout": "2024-01-01"}, OptionError, "--holdout 2024-01-01: n is a number"),

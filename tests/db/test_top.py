@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError, QueryError
+from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError, RelationalSVC
 from sqlsvm.lab.ask.counting import row_counts
 from sqlsvm.model.memory import scores
@@ -271,14 +271,14 @@ def test_a_program_whose_categories_have_changed(there: Engine, installed_dsn: s
 @pytest.mark.parametrize(
     ("top", "message", "hint"),
     [
-        (("citty:3",), "top column citty is not a column of the query", "did you mean city?"),
+        (("citty:3",), "--top: the query has no column citty", "did you mean city?"),
         (("x:3",), "feature x has no categories to choose the top 3 of", "if its numbers are names: --categorical x"),
         (("y:3",), "label y has no categories to choose the top 3 of", "leave out its --top"),
         (("city:3", "city:4"), "city has two limits", "keep one: --top city:4"),
     ],
 )
 def test_refused(engine: Engine, top: tuple[str, ...], message: str, hint: str) -> None:
-    with pytest.raises(QueryError) as refused:
+    with pytest.raises(SqlsvmError) as refused:
         train(made(engine), "m", QUERY, training(top=top))
     assert (refused.value.message, refused.value.hint) == (message, hint)
 

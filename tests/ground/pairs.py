@@ -76,8 +76,8 @@ LATER: tuple[tuple[Asked, str], ...] = (
     ({"label": "k", "class_weight": (1.0, 2.0)}, "is for two classes, and this label has more"),
     *((NUMBER | {"loss": each, "positive": "false"}, "--positive makes two classes") for each in NUMBER_LOSSES[1:2]),
     ({"solver": "descent", "scale": "none"}, "descent needs features in"),
-    ({"map": ("pca:2",), "constrain": ("increasing:x",)}, "x is no feature of the query"),
-    ({"map": ("spline:x:3",), "constrain": ("increasing:x",)}, "x is no feature of the query"),
+    ({"map": ("pca:2",), "constrain": ("increasing:x",)}, "the model has no weight for x"),
+    ({"map": ("spline:x:3",), "constrain": ("increasing:x",)}, "the model has no weight for x"),
 )
 """What the rules accept, and is refused when the label or the columns are known, and the words."""
 

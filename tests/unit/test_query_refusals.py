@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlsvm.errors import FormError, QueryError
+from sqlsvm.errors import FormError, QueryError, SqlsvmError
 from sqlsvm.query import parse
 from tests.unit.queries import Case, cases, read
 
@@ -33,10 +33,10 @@ def test_made(case: Case) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ({"label": "mont"}, "label mont is not a column of the query", "did you mean month?"),
-        ({"label": "zzz"}, "label zzz is not a column of the query", "the query returns month, year"),
-        ({"weight": "yeer"}, "weight yeer is not a column of the query", "did you mean year?"),
-        ({"categorical": ["x"]}, "categorical column x is not a column of the query", "the query returns month, year"),
+        ({"label": "mont"}, "--label: the query has no column mont", "did you mean month?"),
+        ({"label": "zzz"}, "--label: the query has no column zzz", "there are month, year"),
+        ({"weight": "yeer"}, "--weight: the query has no column yeer", "did you mean year?"),
+        ({"categorical": ["x"]}, "--categorical: the query has no column x", "there are month, year"),
         ({"label": "year", "weight": "YEAR"}, "year is both label and weight", "name two columns"),
         (
             {"label": "year", "weight": "month"},
@@ -46,7 +46,7 @@ def test_made(case: Case) -> None:
     ],
 )
 def test_refused_roles(arguments: dict[str, str], message: str, hint: str) -> None:
-    with pytest.raises(QueryError) as refused:
+    with pytest.raises(SqlsvmError) as refused:
         read("SELECT month, year FROM flights", **arguments)
     assert (refused.value.message, refused.value.hint) == (message, hint)
 

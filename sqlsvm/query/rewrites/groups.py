@@ -7,7 +7,7 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold
-from sqlsvm.query.named import column_named, output_named, role_of
+from sqlsvm.query.named import column_named, output_named
 from sqlsvm.query.rewrites.kinds import plain, remedy
 from sqlsvm.times import TIMES
 
@@ -19,9 +19,7 @@ def by_column(name: str) -> Rule:
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         fold = facts.engine.fold
         assert query.label is not None
-        if known := role_of(query, name, fold):
-            raise QueryError(f"--by: {known[1].name} is the {known[0]}", hint="groups are the values of another column")
-        found = output_named(query, query.label.relation, "--by", name, fold)
+        found = output_named(query, "--by", name, fold)
         if found is None:
             return replace(query, by=_of_table(query, name, fold))
         if time := query.times.get(found.name):
@@ -40,7 +38,7 @@ def grouped(query: FeatureQuery, facts: Facts) -> FeatureQuery:
 def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
     assert query.label is not None
     alias = query.label.relation
-    column = column_named(query, alias, "--by", name, fold)
+    column = column_named(query, "--by", name, fold)
     _check(column, query.dialect)
     own = sql.named(column.name, alias)
     return Feature(column.name, alias, plain(own, column), "categorical", column.spelling, exact=own)

@@ -30,7 +30,7 @@ from sqlsvm.engine.base import Column, Values
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query.facts import Facts, Rule, one
 from sqlsvm.query.ir import FeatureQuery, Moment
-from sqlsvm.query.named import column_named, output_named, role_of
+from sqlsvm.query.named import column_named, output_named
 from sqlsvm.solve.arrays import Array, Indices, Mask
 from sqlsvm.terminal import NOTE
 from sqlsvm.times import DATES, TIMES
@@ -57,10 +57,8 @@ def timed(name: str | None) -> Rule:
         if name is None:
             return query
         alias, fold = query.label_relation, facts.engine.fold
-        if known := role_of(query, name, fold):
-            raise QueryError(f"--time: {known[1].name} is the {known[0]}", hint="a time is another column")
-        if (output := output_named(query, alias, "--time", name, fold)) is None:
-            return replace(query, time=_moment(column_named(query, alias, "--time", name, fold), alias))
+        if (output := output_named(query, "--time", name, fold)) is None:
+            return replace(query, time=_moment(column_named(query, "--time", name, fold), alias))
         kind = query.times.get(output.name)
         if output.kind != "numeric" or kind not in (None, *DATES):
             raise _no_time(output.name, kind or output.kind)
@@ -128,7 +126,7 @@ def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column,
     alias = query.label_relation
     if by is None:
         return query.used_columns(alias)
-    return (column_named(query, alias, "--split-by", by, facts.engine.fold),)
+    return (column_named(query, "--split-by", by, facts.engine.fold),)
 
 
 def part_of(part: Part) -> Rule:
