@@ -36,9 +36,10 @@ BEGIN
         COMMENT ON TYPE sqlsvm._metric IS 'The place in beta of each dense column; the inverse of the metric along each of sqlsvm_vectors, and of what these leave out; the curvature of the loss along other columns, NULL along dense ones';
 
         CREATE TYPE sqlsvm._penalty AS (
-            lambda float8, l1 float8[], low float8[], high float8[], intercept integer
+            lambda float8, l1 float8[], low float8[], high float8[], intercept integer, trace float8
         );
-        COMMENT ON TYPE sqlsvm._penalty IS 'lambda |beta|^2 + l1 |beta| with low <= beta <= high; the place of an intercept that has no penalty';
+        COMMENT ON TYPE sqlsvm._penalty IS
+            'lambda |beta|^2 + l1 |beta| with low <= beta <= high; the place of an intercept that has no penalty, and what it gets in its place';
 
         CREATE TYPE sqlsvm._shape AS (
             weight float8[], pull float8[], l1 float8[], low float8[], high float8[]

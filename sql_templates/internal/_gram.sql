@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION sqlsvm._gram(weight float8[], is_turned boolean)
+CREATE OR REPLACE FUNCTION sqlsvm._gram(weight float8[], is_turned boolean, common float8[])
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -6,8 +6,9 @@ AS $$
 BEGIN
     RETURN (
         WITH known AS MATERIALIZED (
-            SELECT row_number() OVER (ORDER BY c.place) AS i, CASE WHEN is_turned THEN c.slope || c.turned ELSE c.slope END AS slope
-            FROM pg_temp.sqlsvm_cuts AS c
+            SELECT c.i, CASE WHEN c.is_cut THEN sqlsvm._plus(c.slope, -1, common) ELSE c.slope END AS slope
+            FROM (SELECT row_number() OVER (ORDER BY c.place) AS i, c.is_cut, CASE WHEN is_turned THEN c.slope || c.turned ELSE c.slope END AS slope
+                FROM pg_temp.sqlsvm_cuts AS c) AS c
         ), weighted AS MATERIALIZED (
             SELECT k.i, ARRAY(SELECT CASE WHEN abs(e.a) > 1e-150 THEN e.a * e.w ELSE 0 END
                 FROM unnest(k.slope, weight) WITH ORDINALITY AS e (a, w, n) ORDER BY e.n) AS slope FROM known AS k
@@ -19,4 +20,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._gram(float8[], boolean) IS 'The products of all slopes of cuts and limits in this curvature, row by row';
+COMMENT ON FUNCTION sqlsvm._gram(float8[], boolean, float8[]) IS
+    'The products of all slopes of limits, and of cuts less what they have in common, in this curvature, row by row';

@@ -1,13 +1,16 @@
 -- The dual is concave, with a derivative everywhere, and quadratic wherever the same coordinates are free. So each turn solves a quadratic
 -- problem, and goes that way up to where the dual is highest: beyond the places where coordinates become free, if it rises there. What is
--- proven is computed again from the multipliers.
+-- proven is computed again from the multipliers. Those of cuts add up to 1, so the slopes of cuts are measured from their mean with
+-- the multipliers so far: what cuts have in common, as along a feature of large numbers, would hide where they differ.
 CREATE OR REPLACE FUNCTION sqlsvm._multipliers(shape sqlsvm._shape, is_turned boolean, start float8[])
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    is_cut CONSTANT boolean[] := ARRAY(SELECT c.is_cut FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.place);
     found float8[] := start;
+    common float8[];
     here record;
     step float8[];
     free float8[];
@@ -18,9 +21,11 @@ BEGIN
         here := sqlsvm._dual_at(shape, is_turned, found);
         EXIT WHEN length = 1 AND here.weight = free AND 0 >= ALL (shape.l1);  -- else a weight may have changed its sign
         free := here.weight;
-        step := sqlsvm._plus(sqlsvm._simplex(sqlsvm._gram(free, is_turned),
-            sqlsvm._heights(is_turned, sqlsvm._plus(here.point, 1, sqlsvm._times(free, here.slope))),
-            ARRAY(SELECT c.is_cut FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.place), found), -1, found);
+        common := sqlsvm._mixed(ARRAY(SELECT CASE WHEN m.is_cut THEN m.x ELSE 0 END
+            FROM unnest(found, is_cut) WITH ORDINALITY AS m (x, is_cut, i) ORDER BY m.i), is_turned);
+        step := sqlsvm._plus(sqlsvm._simplex(sqlsvm._gram(free, is_turned, common),
+            sqlsvm._heights(is_turned, sqlsvm._plus(here.point, 1, sqlsvm._times(free, sqlsvm._plus(here.slope, -1, common)))),
+            is_cut, found), -1, found);
         steepness := sqlsvm._dot(step, sqlsvm._heights(is_turned, here.point));
         EXIT WHEN steepness <= 1e-11 * abs(here.value);
         length := sqlsvm._highest(shape, here.slope, sqlsvm._mixed(step, is_turned), steepness);

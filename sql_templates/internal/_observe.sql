@@ -8,6 +8,9 @@ AS $$
 DECLARE
     at sqlsvm._state := before;
     objective CONSTANT float8 := cut.value_low + sqlsvm._penalty_of(penalty, point);
+    shape sqlsvm._shape;
+    near float8[];
+    known float8;
 BEGIN
     at.pass := before.pass + 1;
     INSERT INTO pg_temp.sqlsvm_cuts (place, pass, is_cut, point, slope, intercept, turned, offset_size, slope_size, error, buckets, width, seconds)
@@ -23,8 +26,17 @@ BEGIN
         at.width := width;
         at.density := 6 * greatest(0, cut.blur) / (width * width);
     END IF;
-    at.alpha := sqlsvm._multipliers(sqlsvm._lowest_shape(penalty), false, before.alpha || 0::float8);
-    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, sqlsvm._confined(p, penalty, at.objective_upper), rounding), 0);
+    at.alpha := before.alpha || 0::float8;
+    at.bound := coalesce(before.bound, 0);
+    near := (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best);
+    FOR turn IN 1 .. 8 LOOP  -- nearer to where an intercept without a penalty belongs
+        known := at.bound;
+        shape := sqlsvm._lowest_shape(penalty, near);
+        at.alpha := sqlsvm._multipliers(shape, false, at.alpha);
+        at.bound := greatest(known, sqlsvm._dual_bound(at.alpha, sqlsvm._confined(p, penalty, at.objective_upper), rounding));
+        EXIT WHEN penalty.intercept IS NULL OR at.bound - known <= 1e-6 * at.objective_upper;
+        near := (sqlsvm._dual_at(shape, false, at.alpha)).point;
+    END LOOP;
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
             USING ERRCODE = 'SV004', DETAIL = 'The passes read different rows, so they prove nothing together.',

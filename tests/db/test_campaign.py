@@ -13,6 +13,8 @@ that weigh nothing, over all and in groups; a group of which all rows weigh noth
 measured from another origin, after which the next found its tables."""
 FEW, EACH, MORE = 50, 5, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
+PROVEN_IN_PSQL = (100057, 101207)
+"""A free intercept of a label of 10^7, and a constraint on a label of 10^9: psql found no proof in 40 passes."""
 
 
 @pytest.mark.parametrize("seed", FOUND)
@@ -35,3 +37,10 @@ def test_random_trainings(shared_engine: Engine, first: int) -> None:
 @pytest.mark.parametrize("seed", IN_PSQL)
 def test_in_psql(installed: Engine, seed: int) -> None:
     run(installed, drawn(seed))
+
+
+@pytest.mark.parametrize("seed", PROVEN_IN_PSQL)
+def test_psql_finds_a_proof(installed: Engine, seed: int) -> None:
+    found = run(installed, drawn(seed))
+    assert found.converged
+    assert found.passes < 20
