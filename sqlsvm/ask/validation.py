@@ -19,6 +19,7 @@ from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.model.several import with_curves
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
 from sqlsvm.run.making import NOTHING
@@ -82,10 +83,14 @@ class Validation:
         """Of each fold, for each vector of weights."""
 
     def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
-        """One vector of weights, or one for each class."""
+        """One vector of weights, or one for each class. Trainings with the same weights are measured once."""
+        known: dict[tuple[ProblemOptions, bytes], tuple[Measures, Measures]] = {}
         for name, thetas in weights.items():
             training, of = self._trainings[name], (name, problem.key.group)
-            self._measures[of].append(with_errors(problem, thetas, training.problem))
+            key = training.problem, np.array(thetas).tobytes()
+            if key not in known:
+                known[key] = with_errors(problem, thetas, training.problem)
+            self._measures[of].append(known[key])
             if training.probability:
                 self._bins[of].append(bins_of_each(problem, thetas))
 

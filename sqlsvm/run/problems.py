@@ -17,6 +17,7 @@ from sqlsvm.run.rounding import of_rows
 from sqlsvm.run.training import Training
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.between import between
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2, Penalty
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 NONE: Mapping[str, Training] = {}
 
-GAP, MOST_GAP = 0.5, 1e-2
+GAP, MOST_GAP = 3.0, 1e-2
 """With 7 penalties on the shop of the demo, no measure of a fold then moves by more than 0.2 of its standard error."""
 
 OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
@@ -64,6 +65,8 @@ class Problems:
         self._samples: Samples = {}
         self._classes = against_others(data)
         self._states: dict[Key, State] = {}
+        self._shared: dict[Key, int] = {}
+        """How many of the passes were made elsewhere, and have seen rows that are left out here."""
         self._moments: Quadratic | None = None
 
     def with_trainings(self, trainings: Mapping[str, Training]) -> "Problems":
@@ -118,7 +121,7 @@ class Problems:
 
     def know(self, loss: Loss, state: State) -> None:
         """Passes that were made elsewhere, where there are no more than two classes."""
-        self._states[Key(0, loss)] = state
+        self._states[Key(0, loss)], self._shared[Key(0, loss)] = state, len(state)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 
@@ -139,10 +142,21 @@ class Problems:
                 return [solution]
             states = [State.at(solution.beta)]  # rounding leaves a gap, and passes keep more digits
         runs = [self._run(training, *each) for each in zip(problems, states, strict=True)]
+        known = {problem.key for problem, run in zip(problems, runs, strict=True) if self._is_known(problem, run)}
         follow_together(runs, [proposals(training, run) for run in runs], _passes(runs), on_pass, on_states)
         solutions = [run.solution() for run in runs]
-        self._states |= {problem.key: found.state for problem, found in zip(problems, solutions, strict=True)}
+        each = zip(problems, solutions, strict=True)
+        self._states |= {problem.key: found.state for problem, found in each if problem.key not in known}
         return solutions
+
+    def _is_known(self, problem: Problem, run: Run[Oracle]) -> bool:
+        """Do the passes that were made for other trainings in this fold prove enough for a point between them? Then the
+        run is at that point."""
+        if self.data.key.fold is None or self.data.drawn is not None:
+            return False
+        if found := between(run, self._shared.get(problem.key, 0)):
+            run.observe(found)
+        return found is not None
 
     def _state(self, problem: Problem, start: Array | None, state: State | None) -> State | None:
         if state is None:  # one without passes still says where to begin
@@ -166,7 +180,7 @@ class Problems:
         return min(MOST_GAP, GAP / sqrt(max(1.0, rows)))
 
     def _run(self, training: Training, problem: Problem, state: State | None) -> Run[Oracle]:
-        """The passes that folds share are of all trainings, so a training in a fold makes one of its own."""
+        """The passes that folds share have seen the rows of the fold, so a training there has a point of its own."""
         effort, own = self._effort(training, state), self.data.key.fold is not None
         return Run(self._oracle(problem), problem.penalty, effort, state=state, own=own)
 

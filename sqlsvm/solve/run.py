@@ -103,7 +103,12 @@ class Run(Log, Generic[Asked]):
         return max(0.0, super().objective(index) - self._rounded[index])
 
     def merit(self, index: int) -> float:
-        return super().objective(index) + self.cuts[index].error + self._rounded[index]
+        return self.most(index) + self.penalty.value(self.points[index])
+
+    def most(self, index: int) -> float:
+        """What R is at most where this pass was made."""
+        cut = self.cuts[index]
+        return cut.value_low + cut.error + self._rounded[index]
 
     @property
     def gaps(self) -> list[float]:

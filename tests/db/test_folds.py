@@ -28,10 +28,11 @@ from sqlsvm.run.folding import Folded, folded
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
+from sqlsvm.run.problems import MOST_GAP
 from sqlsvm.run.scans import of_these
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
-from sqlsvm.run.workspace import workspace
+from sqlsvm.run.workspace import Answers, workspace
 from sqlsvm.solve.solution import State
 from tests.db import test_intervals as intervals
 from tests.db.test_numbers import numbers
@@ -294,16 +295,31 @@ def test_every_model_of_a_path_has_its_measures(duckdb: Engine) -> None:
     assert all("folds" in model.phases for model in models[:1])
 
 
-def test_a_fold_measures_each_of_a_path_by_its_own_weights(duckdb: Engine) -> None:
-    """The cuts of 0.01 prove enough for 0.0101, whose weights were those of 0.01 before."""
-    join = star(np.random.default_rng(6), 900)
-    trainings = {f"m_{lam:g}": training(lam=lam, folds=2, in_memory=0) for lam in (1e-2, 1.01e-2)}
+def test_a_fold_of_a_path_makes_no_pass_where_those_before_prove_enough(
+    duckdb: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over two bags. The weights are then between those of other penalties, and are proven to be near the optimum."""
+    join, folds, penalties = chain(np.random.default_rng(5)), Folds(2), (0.1, 0.05, 0.03, 0.02, 0.01)
+    asked = {f"{lam:g}": training(lam=lam, folds=2, in_memory=0, scale="none") for lam in penalties}
+    made_at: list[int] = []
+    one = JoinOracle.asked
+
+    def counted(oracle: JoinOracle, *at: Any) -> Answers:
+        made_at.extend([] if oracle.problem.key.fold is None else [oracle.problem.key.fold])
+        return one(oracle, *at)
+
+    monkeypatch.setattr(JoinOracle, "asked", counted)
     with join.created(duckdb):
-        _, found = made(duckdb, join, trainings)
-    assert len(found) == 2
-    for _, weights in found:
-        first, second = weights.values()
-        assert not np.array_equal(first, second)
+        models, found = made(duckdb, join, asked)
+        passes = len(made_at)
+        for fold, (_, weights) in enumerate(found):
+            rest = without(duckdb, join, folds, fold)
+            for model, lam in zip(models, penalties, strict=True):
+                alone = train(duckdb, "m", rest, training(lam=lam, scale="none"))
+                effort: dict[str, Any] = {"lam": lam, "scale": "none", "max_passes": 1, "in_memory": 0}
+                here = train(duckdb, "m", rest, training(**effort), start=moved(model, weights[model.name]))
+                assert here.history[0]["objective"] <= alone.objective_upper * (1 + MOST_GAP)
+    assert 2 * 2 <= passes < 2 * len(penalties)
 
 
 def test_the_simplest_within_one_error() -> None:
