@@ -10,12 +10,16 @@ BEGIN
         );
         COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
 
+        CREATE TYPE sqlsvm._feature AS (
+            place integer, name text, terms integer[], missing integer, scale float8, mean float8, centre float8
+        );
+        COMMENT ON TYPE sqlsvm._feature IS 'A scaled number, scale (sum of terms - centre), where a missing one is the mean; terms and missing are raw coordinates';
+
         CREATE TYPE sqlsvm._problem AS (
             program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
             n float8, n_negative float8, label_total float8, origin float8,
             size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
-            coordinates integer, dimension integer, constant integer,
-            kept integer[], missing integer[], scale float8[], mean float8[], centre float8[]
+            coordinates integer, dimension integer, constant integer, features sqlsvm._feature[]
         );
         COMMENT ON TYPE sqlsvm._problem IS 'A program with working tables: its moments and its scaling';
 

@@ -24,7 +24,7 @@ BEGIN
     p.size := coalesce(cardinality(p.total), 0);
     PERFORM sqlsvm._check_moments(p, (sizes ->> 'n_unlabelled')::float8);
     p := sqlsvm._with_constants(p, given);
-    RETURN CASE WHEN p.design ? 'ties' THEN sqlsvm._with_products(p, given) ELSE p END;
+    RETURN CASE WHEN p.design ? 'products' THEN sqlsvm._with_products(p, given) ELSE p END;
 END
 $$;
 

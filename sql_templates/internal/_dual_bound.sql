@@ -15,22 +15,20 @@ DECLARE
     inside float8;
     feasible float8[];
 BEGIN
-    SELECT 2 * (count(*) + max(cardinality(c.slope)) + 8) * 2.220446049250313e-16 INTO g FROM pg_temp.sqlsvm_cuts AS c;
-    SELECT array_agg(greatest(0, m.x) * CASE WHEN m.is_cut THEN (1 - g) / greatest(1, m.total) ELSE 1 END ORDER BY m.i) INTO feasible
-    FROM (SELECT c.i, c.is_cut, multipliers[c.i] AS x, sum(greatest(0, multipliers[c.i])) FILTER (WHERE c.is_cut) OVER () AS total
-        FROM (SELECT row_number() OVER (ORDER BY c.place) AS i, c.is_cut FROM pg_temp.sqlsvm_cuts AS c) AS c) AS m;
-    SELECT sum(c.x * c.intercept) - g * sum(c.x * abs(c.intercept)) - rounding.share * greatest(1, sum(c.x * c.offset_size)),
-        rounding.share * greatest(1, sum(c.x * c.slope_size))
-    INTO linear, slopes
-    FROM (SELECT feasible[row_number() OVER (ORDER BY c.place)] AS x, c.intercept, c.offset_size, c.slope_size FROM pg_temp.sqlsvm_cuts AS c) AS c;
+    SELECT 2 * (count(*) + cardinality(penalty.l1) + 8) * 2.220446049250313e-16 INTO g FROM pg_temp.sqlsvm_cuts AS c;
+    SELECT array_agg(greatest(0, m.x) * CASE WHEN m.is_cut THEN (1 - g) / greatest(1, m.total) ELSE 1 END ORDER BY m.place) INTO feasible
+    FROM (SELECT c.place, c.is_cut, multipliers[c.place] AS x, sum(greatest(0, multipliers[c.place])) FILTER (WHERE c.is_cut) OVER () AS total
+        FROM pg_temp.sqlsvm_cuts AS c) AS m;
+    SELECT sum(x * c.intercept) - g * sum(x * abs(c.intercept)) - rounding.share * greatest(1, sum(x * c.offset_size)),
+        rounding.share * greatest(1, sum(x * c.slope_size))
+    INTO linear, slopes FROM pg_temp.sqlsvm_cuts AS c, LATERAL (SELECT feasible[c.place]) AS m (x);
     SELECT sum(e.value - g * e.size) INTO inside FROM (
         SELECT min(m.steep * m.b + m.bend * m.b * m.b / 2) AS value, max(abs(m.steep * m.b) + m.bend * m.b * m.b / 2) AS size
         FROM (
-            SELECT s.i, sum(c.x * s.a) AS slope, penalty.l1[s.i]
-                    - (1 + g) * (g * sum(c.x * abs(s.a)) + slopes * coalesce(rounding.sizes[s.i], rounding.features)) AS l1,
+            SELECT s.i, sum(feasible[c.place] * s.a) AS slope, penalty.l1[s.i]
+                    - (1 + g) * (g * sum(feasible[c.place] * abs(s.a)) + slopes * coalesce(rounding.sizes[s.i], rounding.features)) AS l1,
                 CASE WHEN s.i = penalty.intercept THEN 0 ELSE 2 * penalty.lambda END AS bend
-            FROM (SELECT feasible[row_number() OVER (ORDER BY c.place)] AS x, c.slope FROM pg_temp.sqlsvm_cuts AS c) AS c,
-                unnest(c.slope) WITH ORDINALITY AS s (a, i)
+            FROM pg_temp.sqlsvm_cuts AS c, unnest(c.slope[: cardinality(penalty.l1)]) WITH ORDINALITY AS s (a, i)
             GROUP BY s.i
         ) AS d, LATERAL (  -- the sides of 0 where b may be
             SELECT r.steep, d.bend, least(greatest(CASE WHEN d.bend > 0 THEN CASE WHEN abs(r.steep) > 1e-140 THEN -r.steep / d.bend ELSE 0 END

@@ -1,20 +1,12 @@
 -- The intercept has an empty name.
 CREATE OR REPLACE FUNCTION sqlsvm._features(p sqlsvm._problem)
 RETURNS TABLE (place integer, raw integer, feature text, category text)
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE
 AS $$
-DECLARE
-    dictionary jsonb;
-BEGIN
-    RETURN QUERY
-        SELECT k.j::integer, k.raw, p.design -> 'coordinates' -> (k.raw - 1) ->> 'feature', NULL::text
-        FROM unnest(p.kept) WITH ORDINALITY AS k (raw, j);
-    FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
-        RETURN QUERY EXECUTE format('SELECT (d.n + $1)::integer, d.n::integer, $2, coalesce(d.v::text, ''(other)'') FROM pg_temp.%I AS d',
-            dictionary ->> 'table') USING cardinality(p.kept) - p.coordinates, dictionary ->> 'feature';
-    END LOOP;
-END
+    SELECT f.place, f.terms[1], f.name, NULL FROM unnest(p.features) AS f
+    UNION ALL
+    SELECT c.n + cardinality(p.features) - p.coordinates, c.n, d ->> 'feature', coalesce(c.v, '(other)')
+    FROM jsonb_array_elements(p.design -> 'dictionaries') AS d, LATERAL sqlsvm._categories(d) AS c
 $$;
 
 COMMENT ON FUNCTION sqlsvm._features(sqlsvm._problem) IS 'The features of a problem by place';

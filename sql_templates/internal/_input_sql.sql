@@ -1,11 +1,16 @@
+-- A date or a timestamp is days since 1970, a time or an interval seconds.
 CREATE OR REPLACE FUNCTION sqlsvm._input_sql(body jsonb, feature text, value jsonb, missing text, is_boolean boolean)
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $$
-    SELECT CASE
-        WHEN value IS NULL AND body #> '{trained_on,times}' ? feature THEN
-            sqlsvm._or_missing(sqlsvm._time_sql(format('%I', feature), body #>> ARRAY['trained_on', 'times', feature]), missing)
-        ELSE sqlsvm._value_sql(feature, value, missing, is_boolean) END
+    SELECT sqlsvm._or_missing(CASE
+        WHEN value IS NOT NULL THEN format('CAST(%L AS double precision)', sqlsvm._number_of(feature, value, is_boolean))
+        WHEN times.kind IN ('date', 'timestamp', 'timestamptz') THEN format('(CAST(EXTRACT(EPOCH FROM %I) AS double precision) / 86400)', feature)
+        WHEN times.kind IN ('time', 'interval') THEN format('CAST(EXTRACT(EPOCH FROM %I) AS double precision)', feature)
+        WHEN is_boolean THEN format('CASE WHEN %1$I THEN 1 WHEN NOT %1$I THEN 0 END', feature)
+        ELSE format('CAST(%I AS double precision)', feature)
+    END, missing)
+    FROM (SELECT body #>> ARRAY['trained_on', 'times', feature]) AS times (kind)
 $$;
 
 COMMENT ON FUNCTION sqlsvm._input_sql(jsonb, text, jsonb, text, boolean) IS

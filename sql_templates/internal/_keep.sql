@@ -7,6 +7,7 @@ AS $$
 DECLARE
     kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,
         at.nothing OR at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
+    beta CONSTANT float8[] := (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best);
     lambda float8 := wanted ->> 'lam';
     solver text := wanted ->> 'solver';
     counting text := p.design ->> 'method';
@@ -32,10 +33,14 @@ BEGIN
             FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
         'seconds', in_passes, 'phases', jsonb_build_object('passes', in_passes, 'other', seconds - in_passes),
         'label_centre', p.design -> 'label_centre', 'label_width', sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale'),
-        'options', wanted, 'trained_on', sqlsvm._trained_on(p), 'format', 16,
-        'constraints', sqlsvm._held((SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best)))
+        'options', wanted, 'trained_on', p.design -> 'trained_on' || jsonb_build_object('database', 'postgresql:///' || current_database(),
+            'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n') FROM jsonb_each(sqlsvm._run('relations', sqlsvm._arguments(p))) AS a)),
+        'format', 16,
+        'constraints', (SELECT coalesce(jsonb_agg(jsonb_build_object('row', l.name, 'slack', CASE WHEN l.at IS NULL
+                THEN -sqlsvm._dot(l.slope, beta) - l.intercept ELSE l.coefficient * beta[l.at] - l.intercept END) ORDER BY l.place), '[]')
+            FROM pg_temp.sqlsvm_limits AS l))
         || jsonb_strip_nulls(jsonb_build_object('maps', p.design -> 'maps'))
-        || sqlsvm._weights(p, (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best));
+        || sqlsvm._weights(p, beta);
     INSERT INTO sqlsvm.versions (name, version, engine, query, label, lam, solver, counting, join_rows, passes, seconds,
         objective, objective_upper, lower_bound, gap, converged, body)
     VALUES (program.name, kept.version, engine, program.query, program.label, lambda, solver, counting, join_rows,

@@ -7,4 +7,4 @@ AS $$
     WHERE coalesce((k ->> 'width')::float8, width) = width ORDER BY place LIMIT 1
 $$;
 
-COMMENT ON FUNCTION sqlsvm._kind_of_pass(sqlsvm._problem, float8) IS 'What is known of the passes of this width, of which a program may have a few only';
+COMMENT ON FUNCTION sqlsvm._kind_of_pass(sqlsvm._problem, float8) IS 'What is known of the passes of this width; a program may have passes of a few widths only';

@@ -19,8 +19,8 @@ BEGIN
     FOR bisection IN 1 .. 20 LOOP
         middle := CASE WHEN bisection = 1 THEN high ELSE (low + high) / 2 END;
         shape := sqlsvm._lowest_shape(penalty, best, exp(-middle));
-        multipliers := sqlsvm._multipliers(shape, false, multipliers);
-        trial := (sqlsvm._dual_at(shape, false, multipliers)).point;
+        multipliers := sqlsvm._multipliers(shape, multipliers);
+        trial := (sqlsvm._dual_at(shape, multipliers)).point;
         IF found IS NULL OR sqlsvm._penalty_of(penalty, trial) + (
             SELECT max(c.intercept + sqlsvm._dot(c.slope, trial)) FROM pg_temp.sqlsvm_cuts AS c WHERE c.is_cut) <= level
         THEN

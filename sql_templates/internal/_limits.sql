@@ -15,7 +15,7 @@ DECLARE
     number integer;
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_weights AS
-    SELECT f.place, f.raw, f.feature, f.category, coalesce(p.scale[f.place], 1) AS scale, f.feature || coalesce(' = ' || f.category, '') AS said
+    SELECT f.place, f.raw, f.feature, f.category, coalesce(p.features[f.place].scale, 1) AS scale, f.feature || coalesce(' = ' || f.category, '') AS said
     FROM sqlsvm._features(p) AS f WHERE f.feature <> '';
     FOR item IN SELECT c FROM jsonb_array_elements_text(constrain) AS c LOOP
         kind := split_part(item, ':', 1);
@@ -51,8 +51,7 @@ BEGIN
             FOR row_ IN SELECT r FROM jsonb_array_elements(rest::jsonb) AS r LOOP
                 number := number + 1;
                 theta := sqlsvm._theta(p, row_ || '{"centre": 0, "old": true}');
-                theta := ARRAY(SELECT CASE WHEN t.i = ANY (p.missing) OR EXISTS (SELECT FROM jsonb_array_elements(p.design -> 'coordinates') AS c
-                        WHERE c ->> 'role' = 'term' AND (c ->> 'place')::bigint = t.i) THEN 0 ELSE t.x END
+                theta := ARRAY(SELECT CASE WHEN t.i > p.coordinates OR t.i IN (SELECT f.terms[1] FROM unnest(p.features) AS f) THEN t.x ELSE 0 END
                     FROM unnest(theta) WITH ORDINALITY AS t (x, i) ORDER BY t.i);
                 RETURN QUERY
                     SELECT format('row %s of custom is %s %s', number, e.said, row_ ->> e.key), NULL::integer, NULL::float8,

@@ -21,7 +21,13 @@ BEGIN
         at_centre := sqlsvm._run('above at centre', given) -> 'rows above' -> 0;
         PERFORM sqlsvm._drop('list');
     END IF;
-    given.buckets := sqlsvm._steps_per_unit(sqlsvm._run('spans', given), buckets);
+    -- A power of two, so that multiples of a half or a quarter are not rounded; and not so large that a score exceeds the largest bucket.
+    SELECT CASE WHEN size > 0 THEN 2 ^ least(ceil(ln(buckets / coalesce(nullif(width, 0), size)) / ln(2::float8)),
+        floor(ln(524287 / size) / ln(2::float8))) ELSE 1 END
+    INTO given.buckets
+    FROM (SELECT sum(s.largest - s.least) AS width, sum(greatest(abs(s.least), abs(s.largest))) AS size FROM (
+        SELECT (a.value -> 0 ->> 'least')::float8 AS least, (a.value -> 0 ->> 'largest')::float8 AS largest
+        FROM jsonb_each(sqlsvm._run('spans', given)) AS a) AS s) AS t;
     PERFORM sqlsvm._run('grid list', given);
     SELECT CASE WHEN sum(b.blur) > 0 THEN sum(b.blur) + 1e-9 ELSE 0 END INTO delta
     FROM (SELECT (a.value -> 0 ->> 'error')::float8 AS blur FROM jsonb_each(sqlsvm._run('roundings', given)) AS a) AS b;

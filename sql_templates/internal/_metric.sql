@@ -10,11 +10,11 @@ DECLARE
     metric sqlsvm._metric;
     stored CONSTANT jsonb := program.start;
     theta CONSTANT float8[] := sqlsvm._theta(p, stored -> 'places');
-    places CONSTANT float8[] := ARRAY(SELECT theta[k] FROM unnest(p.kept) WITH ORDINALITY AS s (k, j) ORDER BY j)
+    places CONSTANT float8[] := ARRAY(SELECT theta[f.terms[1]] FROM unnest(p.features) AS f ORDER BY f.place)
         || theta[p.coordinates + 1 :];
     columns CONSTANT integer := stored ->> 'columns';
     curvature CONSTANT float8 := stored ->> 'curvature';
-    numbers CONSTANT integer := cardinality(p.kept);
+    numbers CONSTANT integer := cardinality(p.features);
 BEGIN
     metric.rest := 1 / ((stored ->> 'rest')::float8 + 2 * lambda);
     metric.places := ARRAY(SELECT array_position(places, i::float8) FROM generate_series(1, columns) AS i ORDER BY i);

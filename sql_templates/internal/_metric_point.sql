@@ -23,22 +23,21 @@ DECLARE
     enough boolean;
     d CONSTANT integer := cardinality(penalty.l1);
 BEGIN
-    SELECT c.point, c.slope INTO centre, slope FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = CASE WHEN at.heap THEN at.pass ELSE at.best END;
+    SELECT c.point, c.slope[: d] INTO centre, slope FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = CASE WHEN at.heap THEN at.pass ELSE at.best END;
     signs := ARRAY(SELECT CASE WHEN c.b <> 0 THEN sign(c.b) ELSE -sign(c.a) END
         FROM unnest(centre, slope) WITH ORDINALITY AS c (b, a, j) ORDER BY c.j);
     FOR turn IN 1 .. 12 LOOP
         shape := sqlsvm._near_shape(metric, penalty, centre, signs);
-        multipliers := sqlsvm._multipliers(shape, true, multipliers);
+        multipliers := sqlsvm._multipliers(shape, multipliers);
         crossed := ARRAY(SELECT h.i FROM unnest(held, multipliers[known + 1 :]) WITH ORDINALITY AS h (j, force, i) WHERE h.force > 2 * penalty.l1[h.j]);
         enough := crossed = '{}';
         FOR i IN 1 .. cardinality(crossed) LOOP
             signs[held[crossed[i]]] := -signs[held[crossed[i]]];
             multipliers[known + crossed[i]] := 0;
-            UPDATE pg_temp.sqlsvm_cuts AS c SET slope = sqlsvm._plus(c.slope, -2, c.slope), turned = sqlsvm._plus(c.turned, -2, c.turned)
-            WHERE c.place = first + crossed[i];
+            UPDATE pg_temp.sqlsvm_cuts AS c SET slope = sqlsvm._plus(c.slope, -2, c.slope) WHERE c.place = first + crossed[i];
         END LOOP;
         CONTINUE WHEN NOT enough;
-        extended := (sqlsvm._dual_at(shape, true, multipliers)).point;
+        extended := (sqlsvm._dual_at(shape, multipliers)).point;
         SELECT array_agg(CASE WHEN t.x IS NULL THEN e.b ELSE e.b + t.x END ORDER BY e.j) INTO point
         FROM unnest(extended[: d]) WITH ORDINALITY AS e (b, j) LEFT JOIN (
             SELECT metric.places[q.i] AS j, sum(q.x * extended[d + s.k]) AS x
@@ -56,8 +55,8 @@ BEGIN
             held := held || CASE WHEN broken.has_sign THEN broken.j::integer END;
             unit := array_fill(0::float8, ARRAY[d]);
             unit[broken.j] := -broken.way;
-            INSERT INTO pg_temp.sqlsvm_cuts (place, is_cut, slope, intercept, turned, offset_size, slope_size)
-            VALUES (first + cardinality(held), false, unit, broken.way * broken.edge, sqlsvm._turned(metric, unit), 0, 0);
+            INSERT INTO pg_temp.sqlsvm_cuts (place, is_cut, slope, intercept, offset_size, slope_size)
+            VALUES (first + cardinality(held), false, unit || sqlsvm._turned(metric, unit), broken.way * broken.edge, 0, 0);
             multipliers := multipliers || 0::float8;
         END LOOP;
         EXIT WHEN enough;

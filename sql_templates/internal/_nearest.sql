@@ -1,16 +1,18 @@
+-- Words are compared by their pairs of neighbouring letters, including their ends.
 CREATE OR REPLACE FUNCTION sqlsvm._nearest(name text, known text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
+    WITH pairs AS (
+        SELECT DISTINCT word, substr(' ' || lower(word) || ' ', place, 2) AS pair
+        FROM unnest(known || name) AS word, generate_series(1, char_length(word) + 1) AS place
+    )
     SELECT k.word
-    FROM (SELECT word, sqlsvm._letter_pairs(word) AS pairs FROM unnest(known) AS word) AS k
-    CROSS JOIN LATERAL (
-        SELECT 2.0 * count(*) / (cardinality(k.pairs) + cardinality(sqlsvm._letter_pairs(name))) AS alike
-        FROM unnest(k.pairs) AS pair
-        WHERE pair = ANY (sqlsvm._letter_pairs(name))
-    ) AS c
-    WHERE c.alike >= 0.5
-    ORDER BY c.alike DESC, k.word
+    FROM pairs AS k LEFT JOIN (SELECT pair FROM pairs WHERE word = name) AS own USING (pair)
+    WHERE k.word = ANY (known)
+    GROUP BY k.word
+    HAVING 2.0 * count(own.pair) >= 0.5 * (count(*) + (SELECT count(*) FROM pairs WHERE word = name))
+    ORDER BY 2.0 * count(own.pair) / (count(*) + (SELECT count(*) FROM pairs WHERE word = name)) DESC, k.word
     LIMIT 1
 $$;
 

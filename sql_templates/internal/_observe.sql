@@ -13,10 +13,9 @@ DECLARE
     known float8;
 BEGIN
     at.pass := before.pass + 1;
-    INSERT INTO pg_temp.sqlsvm_cuts (place, pass, is_cut, point, slope, intercept, turned, offset_size, slope_size, error, buckets, width, seconds)
-    VALUES ((SELECT 1 + max(c.place) FROM pg_temp.sqlsvm_cuts AS c), at.pass, true, point, cut.slope, cut.intercept,
-        CASE WHEN metric IS NOT NULL THEN sqlsvm._turned(metric, cut.slope) END,
-        cut.offset_size, cut.slope_size, cut.error, buckets, width, seconds);
+    INSERT INTO pg_temp.sqlsvm_cuts (place, pass, is_cut, point, slope, intercept, offset_size, slope_size, error, buckets, width, seconds)
+    VALUES ((SELECT 1 + max(c.place) FROM pg_temp.sqlsvm_cuts AS c), at.pass, true, point,
+        cut.slope || sqlsvm._turned(metric, cut.slope), cut.intercept, cut.offset_size, cut.slope_size, cut.error, buckets, width, seconds);
     IF before.best IS NULL OR objective + cut.error + cut.rounded < before.objective_upper THEN
         at.best := at.pass;
         at.objective := greatest(0, objective - cut.rounded);
@@ -32,10 +31,10 @@ BEGIN
     FOR turn IN 1 .. 8 LOOP  -- nearer to where an intercept without a penalty belongs
         known := at.bound;
         shape := sqlsvm._lowest_shape(penalty, near);
-        at.alpha := sqlsvm._multipliers(shape, false, at.alpha);
+        at.alpha := sqlsvm._multipliers(shape, at.alpha);
         at.bound := greatest(known, sqlsvm._dual_bound(at.alpha, sqlsvm._confined(p, penalty, at.objective_upper), rounding));
         EXIT WHEN penalty.intercept IS NULL OR at.bound - known <= 1e-6 * at.objective_upper;
-        near := (sqlsvm._dual_at(shape, false, at.alpha)).point;
+        near := (sqlsvm._dual_at(shape, at.alpha)).point;
     END LOOP;
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound

@@ -20,8 +20,10 @@ BEGIN
     END IF;
     point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, penalty) END;
     IF soft THEN
-        width := sqlsvm._possible_width(p, least(0.2 * at.unit, nullif(at.width, 0),
-            sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0))));
+        width := least(0.2 * at.unit, nullif(at.width, 0), sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0)));
+        -- The largest that the program has up to this one; the least if there is none. A width that is NULL is a parameter.
+        SELECT coalesce(max(w.own) FILTER (WHERE w.own <= width), min(w.own), 0) INTO width
+        FROM (SELECT coalesce((k ->> 'width')::float8, width) AS own FROM jsonb_array_elements(p.design -> 'passes') AS k) AS w WHERE w.own > 0;
     END IF;
 END
 $$;

@@ -1,3 +1,5 @@
+-- Scores may be known only within delta. With shifts one statement gives the value and both bounds: for rows above, shifts of
+-- 0, delta and -delta; for the AUC twice that, because two scores that are each off by delta may be 2 delta apart.
 CREATE OR REPLACE FUNCTION sqlsvm._scores(p sqlsvm._problem, theta float8[], buckets integer)
 RETURNS sqlsvm._seen
 LANGUAGE plpgsql VOLATILE
@@ -5,12 +7,26 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     listed CONSTANT record := sqlsvm._list(p, sqlsvm._arguments(p, theta), buckets);
-    seen sqlsvm._seen := sqlsvm._read_list(p, listed.given, listed.delta);
+    given sqlsvm._given := listed.given;
+    shifts CONSTANT float8[] := ARRAY[0, listed.delta, -listed.delta];
+    answer jsonb;
+    area float8;
+    seen sqlsvm._seen;
 BEGIN
-    IF listed.at_centre IS NOT NULL THEN  -- with two bags the confusion matrix is exact even then
-        seen.false_positive := array_fill((listed.at_centre ->> 'negative')::float8 / p.weight_negative, ARRAY[3]);
-        seen.true_positive := array_fill((listed.at_centre ->> 'positive')::float8 / p.weight_positive, ARRAY[3]);
-    END IF;
+    FOR i IN 1 .. 3 LOOP
+        IF i = 1 OR listed.delta > 0 THEN
+            given.shift := shifts[i];
+            answer := sqlsvm._run('above', given) -> 'rows above' -> 0;
+            given.shift := 2 * shifts[i];
+            area := sqlsvm._run(CASE WHEN i = 1 THEN 'area' ELSE 'moved area' END, given) -> 'area' -> 0 ->> 'area';
+        END IF;
+        seen.auc[i] := area / nullif((answer ->> 'all_negative')::float8 * (answer ->> 'all_positive')::float8, 0);
+        -- With two bags the confusion matrix is exact even where scores are not.
+        seen.false_positive[i] := (coalesce(listed.at_centre, answer) ->> 'negative')::float8 / p.weight_negative;
+        seen.true_positive[i] := (coalesce(listed.at_centre, answer) ->> 'positive')::float8 / p.weight_positive;
+    END LOOP;
+    seen.negatives := (answer ->> 'all_negative')::float8 / p.weight_negative;
+    seen.positives := (answer ->> 'all_positive')::float8 / p.weight_positive;
     RETURN seen;
 END
 $$;

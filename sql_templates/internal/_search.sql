@@ -1,6 +1,6 @@
 -- Each pass is at the point that the passes before it suggest: dane steps in the metric of the program, bundle by levels.
 -- sqlsvm_cuts is the bundle and the log of the passes. Its first row is the zero cut: no loss is below 0. Rows that are no cuts are
--- constraints: slope.beta + intercept <= 0.
+-- constraints: slope.beta + intercept <= 0. Their places are 1, 2, ...; a slope goes on along the eigenvectors of the metric.
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
@@ -20,7 +20,7 @@ DECLARE
     buckets integer;
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_cuts (
-        place integer PRIMARY KEY, pass integer, is_cut boolean, point float8[], slope float8[], intercept float8, turned float8[],
+        place integer PRIMARY KEY, pass integer, is_cut boolean, point float8[], slope float8[], intercept float8,
         offset_size float8, slope_size float8, error float8, buckets integer, width float8,
         objective float8, objective_upper float8, lower_bound float8, gap float8, seconds float8
     );
@@ -34,7 +34,7 @@ BEGIN
     IF wanted ->> 'solver' = 'dane' THEN
         PERFORM sqlsvm._check_start(program);
         metric := sqlsvm._metric(p, program, penalty.lambda, rounding);
-        UPDATE pg_temp.sqlsvm_cuts AS c SET turned = sqlsvm._turned(metric, c.slope);
+        UPDATE pg_temp.sqlsvm_cuts AS c SET slope = c.slope || sqlsvm._turned(metric, c.slope);
         at.start := sqlsvm._start(p, program, penalty, wanted);
         at.objective_upper := program.start ->> 'objective';
         at.density := program.start ->> 'density';

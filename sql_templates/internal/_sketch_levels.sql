@@ -1,4 +1,6 @@
--- They keep the counts within 1 + epsilon. NULL if rows are counted exactly.
+-- They keep the counts within 1 + epsilon: the largest step with (1 + step)^compressed <= 1 + epsilon. u = 1 + x is rounded, but
+-- ln(u) / (u - 1) hardly depends on u: so x ln(u) / (u - 1) is log(1 + x) to the last digits, and the inverse likewise. NULL if rows
+-- are counted exactly.
 CREATE OR REPLACE FUNCTION sqlsvm._sketch_levels(p sqlsvm._problem, epsilon float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -7,12 +9,21 @@ AS $$
 DECLARE
     largest float8 := 1;
     smallest float8 := 1;
-    step float8 := sqlsvm._step_for(epsilon, p.design -> 'links');
+    -- For links as pairs of bags: every other bag compresses its message, and a bag with k neighbours k - 2 products.
+    compressed CONSTANT integer := (
+        SELECT jsonb_array_length(p.design -> 'links') + coalesce(sum(greatest(0, d.degree - 2)), 0) FROM (
+            SELECT count(*) AS degree FROM jsonb_array_elements(p.design -> 'links') AS l, jsonb_array_elements(l) AS bag GROUP BY bag) AS d);
+    u float8 := 1 + epsilon;
+    y float8;
+    step float8;
     size jsonb;
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN NULL;
     END IF;
+    y := CASE WHEN u = 1 THEN epsilon ELSE epsilon * ln(u) / (u - 1) END / greatest(1, compressed);
+    u := exp(y);
+    step := CASE WHEN u = 1 THEN y ELSE (u - 1) * y / ln(u) END * (1 - 1e-9);
     FOR size IN SELECT a.value -> 0 FROM jsonb_each(
         sqlsvm._run('sizes', sqlsvm._arguments(p, array_fill(0::float8, ARRAY[p.size])))) AS a
     LOOP

@@ -1,5 +1,5 @@
 -- A column compares a category with the rules of its own type. In JSON a real has only the digits that distinguish it from
--- other reals, but the category is a double.
+-- other reals, but the category is a double. Beyond this range it may be no real at all, and the cast an error.
 CREATE OR REPLACE FUNCTION sqlsvm._spellings(category jsonb, spelling text, value jsonb)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -8,7 +8,8 @@ AS $$
         WHEN value IS NULL THEN ARRAY[category #>> '{}']
         WHEN jsonb_typeof(category) = 'boolean' THEN ARRAY[CASE category WHEN 'true' THEN '1' ELSE '0' END]
         WHEN jsonb_typeof(category) = 'number'
-            THEN array_remove(ARRAY[category #>> '{}', sqlsvm._real_digits(category::numeric)::text], NULL)
+            THEN ARRAY[category #>> '{}'] || CASE WHEN abs(category::numeric) BETWEEN 1e-37 AND 1e38 THEN
+                CASE WHEN category::float4::float8 = category::float8 THEN ARRAY[category::float4::text::numeric::text] END END
         WHEN spelling = 'caseless' THEN ARRAY[lower(category #>> '{}')]
         ELSE ARRAY[category #>> '{}']
     END

@@ -3,10 +3,9 @@ CREATE OR REPLACE FUNCTION sqlsvm._to_scaled(p sqlsvm._problem, theta float8[])
 RETURNS float8[]
 LANGUAGE sql IMMUTABLE
 AS $$
-    SELECT ARRAY(SELECT CASE WHEN k IS NOT DISTINCT FROM p.constant
-                THEN theta[k] + (SELECT sum(theta[i] * c) FROM unnest(p.kept, p.centre) AS s (i, c))
-                ELSE theta[k] / p.scale[j] END
-            FROM unnest(p.kept) WITH ORDINALITY AS s (k, j) ORDER BY j)
+    SELECT ARRAY(SELECT theta[f.terms[1]] / f.scale + CASE WHEN f.name = '' THEN
+                (SELECT sum(theta[e.terms[1]] * e.centre) FROM unnest(p.features) AS e) ELSE 0 END
+            FROM unnest(p.features) AS f ORDER BY f.place)
         || theta[p.coordinates + 1 :]
 $$;
 

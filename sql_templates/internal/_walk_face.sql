@@ -1,4 +1,5 @@
--- From x to the best point of the face of the support. An index whose x reaches 0 on the way leaves the support.
+-- From x to the best point of the face of the support; the parts of a step for cuts add up to 0. The matrix is lifted a little, so that
+-- a flat direction gives a long step instead of none. An index whose x reaches 0 on the way leaves the support.
 CREATE OR REPLACE FUNCTION sqlsvm._walk_face(
     gram float8[], offsets float8[], is_cut boolean[], INOUT x float8[], INOUT support integer[])
 LANGUAGE plpgsql IMMUTABLE
@@ -7,7 +8,9 @@ AS $$
 DECLARE
     n integer := cardinality(offsets);
     face float8[];
-    gradient float8[];
+    cuts float8[];
+    lift float8[];
+    along float8[];
     step float8[];
     reach float8;
     blocking integer;
@@ -17,10 +20,15 @@ BEGIN
         face := ARRAY(SELECT gram[(a.i - 1) * n + b.i]
             FROM unnest(support) WITH ORDINALITY AS a (i, place), unnest(support) WITH ORDINALITY AS b (i, place)
             WHERE b.place <= a.place ORDER BY a.place, b.place);
-        gradient := ARRAY(SELECT offsets[a.i] - (SELECT sum(gram[(a.i - 1) * n + b.i] * x[b.i]) FROM unnest(support) AS b (i))
-            FROM unnest(support) WITH ORDINALITY AS a (i, place) ORDER BY a.place);
-        step := sqlsvm._face_step(face, gradient, ARRAY(SELECT is_cut[a.i]::integer
+        cuts := ARRAY(SELECT is_cut[a.i]::integer FROM unnest(support) WITH ORDINALITY AS a (i, place) ORDER BY a.place);
+        lift := array_fill((SELECT greatest(1e-12 * max(abs(v)), 1e-30) FROM unnest(face) AS v), ARRAY[cardinality(support)]);
+        along := sqlsvm._solve(face, lift, cuts);
+        step := sqlsvm._solve(face, lift, ARRAY(
+            SELECT offsets[a.i] - (SELECT sum(gram[(a.i - 1) * n + b.i] * x[b.i]) FROM unnest(support) AS b (i))
             FROM unnest(support) WITH ORDINALITY AS a (i, place) ORDER BY a.place));
+        IF sqlsvm._dot(along, cuts) > 0 THEN
+            step := sqlsvm._plus(step, -sqlsvm._dot(step, cuts) / sqlsvm._dot(along, cuts), along);
+        END IF;
         SELECT s.i, x[s.i] / -s.step INTO blocking, reach
         FROM unnest(support, step) AS s (i, step) WHERE s.step < 0 ORDER BY x[s.i] / -s.step LIMIT 1;
         FOR k IN 1 .. cardinality(support) LOOP

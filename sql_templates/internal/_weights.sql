@@ -7,34 +7,25 @@ AS $$
 DECLARE
     theta float8[] := sqlsvm._to_raw(p, beta);
     numbers jsonb;
-    categories jsonb := '[]';
-    dictionary jsonb;
-    one jsonb;
+    scaling jsonb;
+    categories jsonb;
 BEGIN
-    SELECT coalesce(jsonb_agg(jsonb_build_object('feature', c ->> 'feature', 'category', NULL,
-            'weight', theta[p.kept[j]], 'scaled_weight', beta[j],
-            'missing', CASE WHEN p.nulls = 'mean' AND p.missing[j] IS NOT NULL THEN p.mean[j] END) ORDER BY j), '[]')
-    INTO numbers
-    FROM generate_series(1, cardinality(p.kept)) AS j,
-        LATERAL (SELECT p.design -> 'coordinates' -> (p.kept[j] - 1) AS c) AS k WHERE c ->> 'role' = 'value';
-    FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
-        EXECUTE format(
-            'SELECT coalesce(jsonb_agg(jsonb_build_object(''feature'', $1, ''category'',
-                CASE WHEN d.v IS NULL THEN ''{"other": true}''
-                    WHEN $3 = ''float4'' THEN to_jsonb(d.v::text::float4::float8)
-                    WHEN $3 IN (''int2'', ''int4'', ''int8'', ''numeric'', ''float8'', ''bool'') THEN to_jsonb(d.v)
-                    ELSE to_jsonb(d.v::text) END,
-                ''weight'', $2[d.n], ''scaled_weight'', $2[d.n], ''missing'', NULL) ORDER BY d.n), ''[]'')
-             FROM pg_temp.%I AS d', dictionary ->> 'table')
-        INTO one USING dictionary ->> 'feature', theta, sqlsvm._category_type(dictionary);
-        categories := categories || one;
-    END LOOP;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('feature', f.name, 'category', NULL, 'weight', theta[f.terms[1]], 'scaled_weight', beta[f.place],
+            'missing', CASE WHEN p.nulls = 'mean' AND f.missing IS NOT NULL THEN f.mean END) ORDER BY f.place), '[]'),
+        coalesce(jsonb_object_agg(f.name, jsonb_build_object('centre', f.centre, 'width', 1 / f.scale)), '{}')
+    INTO numbers, scaling FROM unnest(p.features) AS f WHERE f.name <> '';
+    WITH t AS MATERIALIZED (SELECT d, sqlsvm._category_type(d) AS type FROM jsonb_array_elements(p.design -> 'dictionaries') AS d)
+    SELECT coalesce(jsonb_agg(jsonb_build_object('feature', t.d ->> 'feature', 'category', CASE
+                WHEN c.v IS NULL THEN '{"other": true}'
+                WHEN t.type IN ('float4', 'float8') THEN to_jsonb(CASE t.type WHEN 'float4' THEN c.v::float4::float8 ELSE c.v::float8 END)
+                WHEN t.type IN ('int2', 'int4', 'int8', 'numeric') THEN to_jsonb(c.v::numeric)
+                WHEN t.type = 'bool' THEN to_jsonb(c.v::boolean)
+                ELSE to_jsonb(c.v) END,
+            'weight', theta[c.n], 'scaled_weight', theta[c.n], 'missing', NULL) ORDER BY c.n), '[]')
+    INTO categories
+    FROM t, sqlsvm._categories(t.d) AS c;
     RETURN jsonb_build_object('intercept', coalesce(theta[p.constant], 0) + (p.design ->> 'label_centre')::float8, 'weights', numbers || categories,
-        'scaled_intercept', coalesce(beta[array_position(p.kept, p.constant)], 0),
-        'scaling', (SELECT coalesce(jsonb_object_agg(c ->> 'feature',
-                jsonb_build_object('centre', p.centre[j], 'width', 1 / p.scale[j])), '{}')
-            FROM generate_series(1, cardinality(p.kept)) AS j,
-                LATERAL (SELECT p.design -> 'coordinates' -> (p.kept[j] - 1) AS c) AS k WHERE c ->> 'role' = 'value'),
+        'scaled_intercept', coalesce(beta[p.constant], 0), 'scaling', scaling,
         'features', (SELECT count(DISTINCT w ->> 'feature') FROM jsonb_array_elements(numbers || categories) AS w));
 END
 $$;

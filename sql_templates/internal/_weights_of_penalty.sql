@@ -6,13 +6,12 @@ LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT ROW(label.lambda,
-        ARRAY(SELECT CASE WHEN j = constant.place THEN 0 ELSE coalesce((wanted ->> 'l1')::float8, 0) * coalesce(label.unit / label.width, 1) END
+        ARRAY(SELECT CASE WHEN j = p.constant THEN 0 ELSE coalesce((wanted ->> 'l1')::float8, 0) * coalesce(label.unit / label.width, 1) END
             FROM generate_series(1, p.dimension) AS j ORDER BY j),
         array_fill(NULL::float8, ARRAY[p.dimension]), array_fill(NULL::float8, ARRAY[p.dimension]),
-        CASE WHEN wanted -> 'problem' ->> 'intercept' = 'free' THEN constant.place END,
+        CASE WHEN wanted -> 'problem' ->> 'intercept' = 'free' THEN p.constant END,
         least(1e-6 * label.lambda, 1e-3 * sqlsvm._psi(p.design -> 'loss' -> 'pieces', p.origin) / nullif(p.origin, 0) ^ 2))::sqlsvm._penalty
-    FROM (SELECT array_position(p.kept, p.constant) AS place) AS constant,
-        (SELECT u.width, u.unit, (wanted ->> 'lam')::float8 * coalesce(u.unit / u.width ^ 2, 1) AS lambda
+    FROM (SELECT u.width, u.unit, (wanted ->> 'lam')::float8 * coalesce(u.unit / u.width ^ 2, 1) AS lambda
             FROM (SELECT w.width, w.width * CASE WHEN w.bent > 0 THEN least(w.width, w.bent) ELSE 1 END AS unit
                 FROM (SELECT sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale') AS width, (p.design -> 'loss' ->> 'bent')::float8 AS bent) AS w) AS u) AS label
 $$;

@@ -19,10 +19,10 @@ BEGIN
             FROM jsonb_array_elements(item -> 'answers') AS a);
     END LOOP;
     p.design := p.design || jsonb_build_object('product sums', found);
-    SELECT p.design -> 'coordinates' -> (t.key::integer - 1) ->> 'feature' INTO odd
-    FROM jsonb_each(p.design -> 'ties') AS t,
-        LATERAL sqlsvm._variance(p, t.key::integer || sqlsvm._ties(p.design, t.key::integer)) AS v
-    WHERE v.variance <= 1e-10 * v.squares AND v.squares > 0 LIMIT 1;
+    SELECT f.item ->> 'feature' INTO odd
+    FROM jsonb_array_elements(p.design -> 'features') AS f (item),
+        LATERAL sqlsvm._variance(p, ARRAY(SELECT t::integer FROM jsonb_array_elements_text(f.item -> 'terms') AS t), p.n) AS v
+    WHERE jsonb_array_length(f.item -> 'terms') > 1 AND v.variance <= 1e-10 * v.squares AND v.squares > 0 LIMIT 1;
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'feature "%" hardly varies in the join, compared with its terms', odd USING ERRCODE = 'SV004',
             DETAIL = 'Sums of such terms lose the digits in which their sum differs.',

@@ -11,6 +11,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.options import Scale
 from sqlsvm.plan.scaling import scaling
+from sqlsvm.psql.stored_program.make import features
 from sqlsvm.psql.stored_program.passes import facts_of_loss
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.curvature import Dense, Metric
@@ -103,18 +104,18 @@ class Case:
         for text in (
             "DROP TABLE IF EXISTS pg_temp.sqlsvm_cuts, pg_temp.sqlsvm_vectors",
             "CREATE TEMPORARY TABLE sqlsvm_cuts (place integer, pass integer, is_cut boolean, point float8[], "
-            "slope float8[], intercept float8, turned float8[], offset_size float8, slope_size float8)",
+            "slope float8[], intercept float8, offset_size float8, slope_size float8)",
             "CREATE TEMPORARY TABLE sqlsvm_vectors (k integer, vector float8[])",
         ):
             engine.execute(Text(text))
         for k, vector in enumerate(vectors.T[1:]):
             engine.execute(Text("INSERT INTO pg_temp.sqlsvm_vectors VALUES ($1, $2)"), [k + 1, vector.tolist()])
-        insert = Text("INSERT INTO pg_temp.sqlsvm_cuts VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")
+        insert = Text("INSERT INTO pg_temp.sqlsvm_cuts VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         cuts = [(True, *each) for each in zip(self.slopes, self.offsets, self.sizes, strict=True)]
         cuts += [(False, -row, -shift, np.zeros(2)) for row, shift in zip(self.row, self.shift, strict=True)]
         for i, (is_cut, slope, offset, sizes) in enumerate(cuts):
-            turned = (vectors.T[1:] @ slope).tolist()
-            told = [i + 1, i, is_cut, self.best.tolist(), slope.tolist(), float(offset), turned, *sizes.tolist()]
+            longer = [*slope.tolist(), *(vectors.T[1:] @ slope).tolist()]
+            told = [i + 1, i, is_cut, self.best.tolist(), longer, float(offset), *sizes.tolist()]
             engine.execute(insert, told)
 
     @property
@@ -159,7 +160,7 @@ def test_the_bound_of_the_best_multipliers(engine: Engine, seed: int) -> None:
     """They prove as much as those of the driver."""
     case = Case(seed)
     case.stored_cuts(engine)
-    best = f"sqlsvm._multipliers(sqlsvm._lowest_shape({PENALTY}), false, {array('{start}')})"
+    best = f"sqlsvm._multipliers(sqlsvm._lowest_shape({PENALTY}), {array('{start}')})"
     told = {"share": 0.0, "features": 0, "sizes": [0.0] * case.dimension}
     call = f"sqlsvm._dual_bound({best}, {PENALTY}, {ROUNDING})"
     found = ask(engine, call, start=case.start, penalty=case.told, rounding=told)
@@ -252,8 +253,11 @@ def test_scaling(engine: Engine, how: Scale, intercept: bool, seed: int) -> None
     x[:, [index for (_, role), index in places.items() if role == "intercept"]] = 1.0
     moments = moments_of(x)
     peer = scaling(design, moments, how)
-    told = [{"place": c.index + 1, "feature": c.feature, "role": c.role} for c in design.coordinates]
-    p = {"design": {"coordinates": told}, "n": 50, "size": design.size}
+    p = {
+        "design": {"coordinates": [None] * len(design.coordinates), "features": features(design)},
+        "n": 50,
+        "size": design.size,
+    }
     p |= {name: getattr(moments, name).tolist() for name in ("total", "squares", "largest")}
     scaled = f"sqlsvm._scaled({PROBLEM}, {{how}} #>> '{{{{}}}}')"
     beta, sums = rng.normal(size=peer.dimension), rng.normal(size=design.size)

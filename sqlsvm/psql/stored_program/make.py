@@ -186,7 +186,8 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
             }
             for c in made.coordinates
         ],
-        **({"ties": _ties(plan), "products": list(_products(plan))} if later else {}),
+        "features": features(made),
+        **({"products": list(_products(plan))} if later else {}),
         "dictionaries": [
             {"number": d.number, "feature": d.feature, "node": tree.node_of(d.relation), "table": d.table}
             | ({"caseless": True} if d.feature in caseless else {})
@@ -219,10 +220,17 @@ def _of_sum(of: Terms) -> dict[str, Any]:
     return {"relations": [rows.name for rows in of.factors], "most": of.most, "weighted": of.weighted}
 
 
-def _ties(plan: Plan) -> dict[str, list[int]]:
-    """For the place of the first term of each sum, those of the others."""
-    sums = (terms for terms in plan.design.numbers.values() if len(terms) > 1)
-    return {str(first.index + 1): [c.index + 1 for c in others] for first, *others in sums}
+def features(design: Design) -> list[dict[str, Any]]:
+    """The intercept, without a name, and the numbers, by the places of their terms."""
+    constant = [(c,) for c in design.coordinates if c.role == "intercept"]
+    return [
+        {
+            "feature": terms[0].feature,
+            "terms": [c.index + 1 for c in terms],
+            "missing": next((design.indicators[c.index] + 1 for c in terms if c.index in design.indicators), None),
+        }
+        for terms in (*constant, *design.numbers.values())
+    ]
 
 
 def _products(plan: Plan) -> Iterator[dict[str, Any]]:
