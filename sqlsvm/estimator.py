@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.class_intervals import confusion_held_out
 from sqlsvm.ask.components import K, components
-from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.describe import Description, describe
-from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.groups import by_group
-from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.leaks import check_leaks
+from sqlsvm.ask.measure import measure, measure_held_out
 from sqlsvm.ask.probabilities import with_probabilities
-from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Values
@@ -72,9 +67,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 steps = logging.getLogger(__name__)
-
-
-EVALUATES_ONE = "evaluate measures one"
 
 
 class ParameterError(OptionError, ValueError):
@@ -347,6 +339,10 @@ class Relational(Fitted):
             how: dict[str, Any] = {"nulls": model.nulls, "scale": self.scale, "offload": offload}
             return components(engine, stored_query(engine, model), k=k, **how, **roles_of(model))
 
+    def _quality(self, database: Database | None, query: str | None, part: Part | None) -> Any:
+        self._fitted().ungrouped_only("evaluate measures one", "evaluate_groups() measures all")
+        return self._measured(measure_held_out if part == "holdout" else measure, database, query, part)
+
     def _measured(
         self,
         measure: Callable[[Data, Model], Found],
@@ -452,11 +448,8 @@ class RelationalSVC(Relational):
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
         one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. On the
         rows held out, there are `intervals`."""
-        if self._fitted().ungrouped_only(EVALUATES_ONE, "evaluate_groups() measures all").classes:
-            return self._measured(confusion_held_out if part == "holdout" else confusion_of, database, query, part)
-        if part == "holdout":
-            return self._measured(_held_out, database, query, part)
-        return self._measured(_evaluated, database, query, part)
+        found: Evaluation | Confusion = self._quality(database, query, part)
+        return found
 
 
 @dataclass(eq=False, repr=False)
@@ -483,8 +476,8 @@ class RelationalSVR(Relational):
         self, database: Database | None = None, query: str | None = None, part: Part | None = None
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
-        self._fitted().ungrouped_only(EVALUATES_ONE, "evaluate_groups() measures all")
-        return self._measured(_residuals_held_out if part == "holdout" else _residuals, database, query, part)
+        found: Residuals = self._quality(database, query, part)
+        return found
 
 
 # -- the losses that have estimators of their own in scikit-learn ------------------------------------------------------
@@ -543,22 +536,6 @@ def load(place: Place, name: str | None = None, version: int | None = None) -> R
     if not (isinstance(place, PathLike) or str(place).endswith(".json")):
         made._database = place
     return made
-
-
-def _evaluated(problem: Data, model: Model) -> Evaluation:
-    return with_fairness(evaluate(problem, model), problem, model)
-
-
-def _held_out(problem: Data, model: Model) -> Evaluation:
-    return with_intervals_of(_evaluated(problem, model), problem, model)
-
-
-def _residuals(problem: Data, model: Model) -> Residuals:
-    return with_fairness(residuals(problem, model), problem, model)
-
-
-def _residuals_held_out(problem: Data, model: Model) -> Residuals:
-    return with_intervals_of_residuals(_residuals(problem, model), problem, model)
 
 
 def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:

@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 from sqlsvm.errors import OptionError
 from sqlsvm.measures import DECIDING
@@ -121,10 +121,19 @@ _AUTO = re.compile(r"auto(?::(\d*\.\d+))?")
 _START = re.compile(r"\d{4}-\d\d-\d\d.*|[-+]?\d*[1-9]\d*(\.\d+)?|0")
 
 
+_UNITS = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "week": 604_800,
+    "month": 2_592_000,
+    "year": 31_536_000,
+}
+
+
 class Span:
     """A length of time: 30 days; or a number, of days or in the unit of a column of numbers."""
-
-    SECONDS: ClassVar = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
     def __contains__(self, value: object) -> bool:
         return value in Number(0) or (isinstance(value, str) and _SPAN.fullmatch(value.strip()) is not None)
@@ -132,15 +141,15 @@ class Span:
     def __str__(self) -> str:
         return "a span such as '30 days', or a number of at least 0"
 
-    @classmethod
-    def read(cls, value: float | str) -> tuple[float, int | None]:
+    @staticmethod
+    def read(value: float | str) -> tuple[float, int | None]:
         """The number, and the seconds of its unit, if it has one."""
         found = _SPAN.fullmatch(str(value).strip())
         assert found
-        return float(found[1]), cls.SECONDS[found[2]] if found[2] else None
+        return float(found[1]), _UNITS[found[2]] if found[2] else None
 
 
-_SPAN = re.compile(rf"(\d+\.?\d*)(?: ?({'|'.join(Span.SECONDS)})s?)?")
+_SPAN = re.compile(rf"(\d+\.?\d*)(?: ?({'|'.join(_UNITS)})s?)?")
 
 
 @dataclass(frozen=True)
@@ -185,36 +194,31 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Texts such as city:50."""
+class Texts:
+    """A list of texts of one form. What columns there are is not known here."""
+
+    of: str
+    form: re.Pattern[str]
+    each: str
+    """What one of them is, after "is not" in a message; and"""
+    metavar: str
+    """its name on the command line."""
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, tuple) and all(isinstance(text, str) and _LIMIT.fullmatch(text) for text in value)
+        return isinstance(value, tuple) and all(isinstance(text, str) and self.form.fullmatch(text) for text in value)
 
     def __str__(self) -> str:
-        return "a list of columns, each with a number above 0, such as city:50"
+        return f"a list of {self.of}, each {self.each}"
 
 
 _LIMIT = re.compile(r".+:[1-9][0-9]{0,8}", re.DOTALL)
-
-
-class Constraints:
-    """Texts such as box:age:0:1. What columns there are is not known here."""
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, tuple) and all(isinstance(text, str) and _CONSTRAINT.fullmatch(text) for text in value)
-
-    def __str__(self) -> str:
-        return f"a list of constraints, each of the form {_FORMS}"
-
-
+LIMITS = Texts("limits", _LIMIT, "a column with a number above 0, such as city:50", "COLUMN:NUMBER")
 _FORMS = "nonnegative, increasing:COLUMN, decreasing:COLUMN, box:COLUMN:LOW:HIGH, fair:COLUMN:RHO or custom:FILE"
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
 _CONSTRAINT = re.compile(
     rf"nonnegative|(increasing|decreasing):.+|box:.+:({_NUMBER})?:({_NUMBER})?|fair:.+:{_NUMBER}|custom:.+", re.DOTALL
 )
-
-
+CONSTRAINTS = Texts("constraints", _CONSTRAINT, f"of the form {_FORMS}", "CONSTRAINT")
 MAP_FORMS = {
     "spline": "spline:COLUMN[:KNOTS[:DEGREE[:constant|linear]]]",
     "bins": "bins:COLUMN:K",
@@ -226,19 +230,8 @@ MAP_FORMS = {
     "pca": "pca:K",
     "net": "net:TABLE[:D]",
 }
-
-
-class Maps:
-    """Texts such as spline:age:5. What columns there are is not known here."""
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, tuple) and all(isinstance(text, str) and _MAP.fullmatch(text) for text in value)
-
-    def __str__(self) -> str:
-        return f"a list of maps, each of the form {', '.join(MAP_FORMS.values())} or auto"
-
-
 _MAP = re.compile(rf"auto|({'|'.join(MAP_FORMS)}):.+", re.DOTALL)
+MAPS = Texts("maps", _MAP, f"of the form {', '.join(MAP_FORMS.values())} or auto", "MAP")
 
 
 class Pieces:
@@ -352,7 +345,7 @@ _TABLE = (
     Option(
         "top",
         (),
-        Limits(),
+        LIMITS,
         "Only the NUMBER most frequent categories of this column get a weight of their own; all others share one. "
         "Repeatable.",
         _COUNT,
@@ -368,7 +361,7 @@ _TABLE = (
     Option(
         "map",
         (),
-        Maps(),
+        MAPS,
         f"Turn columns into other columns: {', '.join(MAP_FORMS.values())}, or auto, which is a spline for every "
         "number. Repeatable.",
         (*_TRAIN, "explain"),
@@ -503,7 +496,7 @@ _TABLE = (
     Option(
         "constrain",
         (),
-        Constraints(),
+        CONSTRAINTS,
         f"What the weights of the columns must satisfy: {_FORMS}. fair: the covariance of the column and the score "
         "over the join is at most RHO. Repeatable.",
         ("train", "explain"),

@@ -135,7 +135,7 @@ def row_number(*order: str) -> exp.Window:
 
 
 def dense_rank(values: Iterable[exp.Expression]) -> exp.Window:
-    """A number for each row, from 1: the same for rows of which these are equal."""
+    """A number for each row, from 1: the same for rows in which these are equal."""
     places = [exp.Ordered(this=value, nulls_first=False) for value in values]
     return exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=places))
 
@@ -355,7 +355,7 @@ def items(values: exp.Expression, alias: str, name: str, place: str | None = Non
 
 
 def series(first: exp.Expression, last: exp.Expression) -> exp.Expression:
-    """Whole numbers, each of which makes a row in the answer."""
+    """Whole numbers: each makes a row in the answer."""
     return exp.ExplodingGenerateSeries(start=first, end=last)
 
 

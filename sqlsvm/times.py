@@ -7,7 +7,7 @@ a microsecond there; where all dates are close together, run/centring.py measure
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from sqlglot import exp
@@ -15,7 +15,6 @@ from sqlglot import exp
 from sqlsvm import sql
 
 TimeKind = Literal["date", "timestamp", "timestamptz", "time", "interval"]
-TIME_KINDS: tuple[TimeKind, ...] = get_args(TimeKind)
 
 DAY = 86_400
 _MIDNIGHT = date(1970, 1, 1)

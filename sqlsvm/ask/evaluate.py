@@ -12,10 +12,9 @@ import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, by_label, on_list
 from sqlsvm.ask.probabilities import probabilities
-from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.score_bins import read_bins
 from sqlsvm.compile import evaluate as compiled
-from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.engine.base import Rows
 from sqlsvm.lab.ask.machine import evaluate_machine
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.model import Model
@@ -23,7 +22,6 @@ from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Plan
-from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.data import Data
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -39,30 +37,6 @@ def evaluate(problem: Data, of: Array | Model, *, buckets: int = 256, bins: int 
     theta = theta_of(plan, of) if isinstance(of, Model) else problem.scaling.to_raw(np.asarray(of, dtype=float))
     probability = of.probability if isinstance(of, Model) else None
     return evaluate_plan(problem.work, plan, theta, probability, buckets=buckets, bins=bins)
-
-
-def evaluate_model(
-    engine: Engine, model: Model, *, offload: bool | None = None, buckets: int = 256, bins: int = 100
-) -> Evaluation:
-    """On all rows that the model's query has now, prepared as for its training."""
-    return on_all(engine, model, lambda problem: evaluate(problem, model, buckets=buckets, bins=bins), offload=offload)
-
-
-def evaluate_parts(
-    engine: Engine,
-    model: Model,
-    parts: Sequence[Part] = PARTS,
-    *,
-    offload: bool | None = None,
-    buckets: int = 256,
-    bins: int = 100,
-) -> dict[Part, Evaluation]:
-    """The same for a model that was trained with a holdout, on the rows of its training and on the rows held out."""
-
-    def measured(problem: Data) -> Evaluation:
-        return evaluate(problem, model, buckets=buckets, bins=bins)
-
-    return on_parts(engine, model, measured, parts, offload=offload)
 
 
 def evaluate_plan(

@@ -82,7 +82,7 @@ def _reasons_of_emptiness(found: Inspection) -> Iterator[str]:
 
 
 def _filtered_away(found: Inspection) -> Iterator[str]:
-    """Relations of which no row reaches an edge, neither with a key nor with a NULL key."""
+    """Relations none of whose rows reaches an edge, with a key or with a NULL key."""
     if len(found.relations) == 1:
         yield found.relations[0].alias
     nodes = {

@@ -17,9 +17,6 @@ from sqlsvm.options import (
     OPTIONS,
     Choice,
     ClassWeight,
-    Constraints,
-    Limits,
-    Maps,
     Name,
     Number,
     Option,
@@ -27,6 +24,7 @@ from sqlsvm.options import (
     Share,
     Span,
     Strength,
+    Texts,
     Truth,
 )
 
@@ -185,20 +183,12 @@ def _class_weight(_context: click.Context, parameter: click.Parameter, value: st
     return found
 
 
-def _limits(_context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    for text in value:
-        if not OPTIONS["top"].allows((text,)):
-            raise click.BadParameter(f"{text!r} is not a column with a number above 0, as in city:50.", param=parameter)
-    return value
-
-
 def _each(
-    domain: Constraints | Maps, _context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+    domain: Texts, _context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
-    _, _, must = str(domain).partition(", each ")
     for text in value:
         if (text,) not in domain:
-            raise click.BadParameter(f"{text!r} is not {must}.", param=parameter)
+            raise click.BadParameter(f"{text!r} is not {domain.each}.", param=parameter)
     return value
 
 
@@ -209,7 +199,7 @@ def _pieces(context: click.Context, _parameter: click.Parameter, value: str) -> 
 
 
 class _Word(click.Choice[str]):
-    """One of some words, of which some have other names."""
+    """One of some words. Some of them have other names."""
 
     def __init__(self, words: tuple[str, ...], also: Mapping[str, str]) -> None:
         super().__init__(words)
@@ -308,12 +298,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"type": click.Choice(["yes", "no", *words]), "default": "yes", "callback": _yes}
         case Truth():
             return {"is_flag": True}
-        case Limits():
-            return {"metavar": "COLUMN:NUMBER", "multiple": True, "callback": _limits}
-        case Constraints() as each:
-            return {"metavar": "CONSTRAINT", "multiple": True, "callback": partial(_each, each)}
-        case Maps() as each:
-            return {"metavar": "MAP", "multiple": True, "callback": partial(_each, each)}
+        case Texts() as each:
+            return {"metavar": each.metavar, "multiple": True, "callback": partial(_each, each)}
         case Pieces():
             return {"metavar": "FILE|JSON", "default": "", "callback": _pieces}
         case Name(of, repeated):

@@ -282,7 +282,7 @@ def _answer(model: "Model", place: str, as_json: bool) -> None:
 
 
 def _code(models: "Sequence[Model]", training: "Training") -> int:
-    """Of several models, of which each says what it has to say."""
+    """Several models: each prints its own part."""
     for model in models:
         for note in model.notes:
             say(f"{model.name}: {note}")

@@ -35,7 +35,7 @@ Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]
 """The whole number that an engine computes from values."""
 
 J = "j"
-"""The number of a point, from 1: of which row of the sample a part is."""
+"""The number of a point, from 1: the row of the sample that a part belongs to."""
 
 
 def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:

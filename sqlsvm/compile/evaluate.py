@@ -218,7 +218,7 @@ def _area(places: exp.Expr, at: str) -> Statement:
 
 
 def _below(at: str) -> exp.Expression:
-    """How many negatives are below a place, of which those at the place are half."""
+    """How many negatives are below a place. Those at the place count half."""
     half = sql.product(sql.number(0.5), sql.column("negative"))
     return exp.paren(sql.minus(_up_to_here("negative", at), half))
 

@@ -74,7 +74,7 @@ def _weighing(plan: Plan, root: int) -> exp.Select:
 
 
 def root_of(plan: Plan, *, apart: bool = False) -> int:
-    """The node of which rows are drawn first."""
+    """The node whose rows are drawn first."""
     return plan.label_node if apart else plan.core
 
 

@@ -80,8 +80,8 @@ class Lines:
 
     def size(self, reach: float, origin: float) -> tuple[float, float]:
         """What the rounding of the running sums is multiplied by: the sizes of the terms of the functions and of u, for
-        scores of which the root of the mean square is at most `reach` on each side, and that of the origins `origin`:
-        |a| + |s'| has one of at most `far`."""
+        scores whose root mean square is at most `reach` on each side, and origins with one of `origin`: |a| + |s'| has
+        one of at most `far`."""
         far = 2.0 * reach + origin + self.farthest
         others, u = (float(np.polyval(sizes[::-1], far)) for sizes in self.sizes)
         return others, u

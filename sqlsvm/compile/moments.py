@@ -50,7 +50,7 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
-    """The same with given messages, of which some may be known to be needless."""
+    """The same with given messages. Some may be known to be needless."""
     if plan.measured_at_once:
         yield from _at_once(plan, counts, measured)
         return

@@ -82,7 +82,7 @@ def tables_in(text: str) -> list[exp.Table]:
 
 
 def files_named(tables: Iterable[exp.Table]) -> Iterator[str]:
-    """Names in FROM, any of which may be a file, and the texts that a function in FROM is called with. A name that the
+    """Names in FROM, which may all be files, and the texts that a function in FROM is called with. A name that the
     query computes, as in read_csv('a' || 'b'), is none of them: who reads the query must see what it opens."""
     for item in (table.this for table in tables):
         if isinstance(item, exp.Identifier):

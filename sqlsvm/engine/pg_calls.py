@@ -285,7 +285,7 @@ def is_row(operand: exp.Expr) -> bool:
 
 
 def array_of(operand: exp.Expr) -> exp.Expr | None:
-    """The array of ANY or ALL, of which each value is compared."""
+    """The array of ANY or ALL: each of its values is compared."""
     if isinstance(operand, exp.Any | exp.All):
         return operand.this if isinstance(operand.this, exp.Expr) else None
     is_call = isinstance(operand, exp.Anonymous) and operand.name.lower() in ("any", "all", "some")

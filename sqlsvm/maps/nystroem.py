@@ -38,7 +38,7 @@ def inverse_root(kernel: Array) -> Array:
 
 
 def _scaled(means: Array, scale: Array) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Two steps: a = scale (x - mean), of which distances are those of the kernel; then a and |a|^2."""
+    """Two steps: a = scale (x - mean), where distances are those of the kernel; then a and |a|^2."""
     centred = enumerate(zip(means.tolist(), scale.tolist(), strict=True), 1)
     first = tuple(formula.text_of(sql.product(formula.number(by), formula.centred(n, at))) for n, (at, by) in centred)
     own = [formula.argument(n) for n in range(1, len(first) + 1)]

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sqlsvm.measures import SEVERAL, Label
-from sqlsvm.model.evaluation import Clusters, Named, intervals_as_json
-from sqlsvm.model.interval import Interval
+from sqlsvm.model.evaluation import Sampled
 from sqlsvm.solve.arrays import Array
 
 REPEATS = 400
@@ -16,7 +15,7 @@ REPEATS = 400
 
 
 @dataclass(frozen=True)
-class Confusion:
+class Confusion(Sampled):
     kind: ClassVar[Label] = SEVERAL
     values: tuple[object, ...]
     """The classes: the label's own values."""
@@ -27,12 +26,6 @@ class Confusion:
     seed: int = 0
     chances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The Brier score and the log loss, each with its standard error; nothing if the model has no probabilities."""
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    """Of the rows held out: of those of `MEASURES`."""
-    clusters: Clusters | None = None
-    no_intervals: str = ""
-    """Why there are none of the rows held out, or not of all measures."""
-    of: Named = field(default=Named(), compare=False, repr=False)
 
     @property
     def exact(self) -> bool:
@@ -69,7 +62,7 @@ class Confusion:
         found |= {"classes": [dict(zip(names, row, strict=True)) for row in of_classes], **self.measures}
         if self.drawn is not None:
             found |= {"rows_drawn": float(self.drawn.sum()), "standard_errors": self.errors}
-        return found | intervals_as_json(self)
+        return found | self.intervals_as_json()
 
 
 def accuracy(matrix: Array) -> float:

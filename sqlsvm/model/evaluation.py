@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sqlsvm.measures import NUMBER, TWO, Label, of_scores
 from sqlsvm.model.interval import Interval
@@ -99,8 +99,27 @@ class Clusters:
     """So many independent rows would give the accuracy as exactly, or the mean absolute error of a number."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """What was measured on rows that may be a sample of the rows of the label's relation."""
+
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """Of the rows held out, by the name of the measure."""
+    clusters: Clusters | None = None
+    no_intervals: str = ""
+    """Why there are none of the rows held out, or not of all measures."""
+    of: Named = field(default=Named(), compare=False, repr=False)
+
+    def intervals_as_json(self) -> dict[str, Any]:
+        why = {"no_intervals": self.no_intervals} if self.no_intervals else {}
+        if self.clusters is None:
+            return why
+        named = {name: asdict(each) for name, each in self.intervals.items()}
+        return {"intervals": named, "clusters": asdict(self.clusters), **why}
+
+
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Sampled):
     kind: ClassVar[Label] = TWO
     negatives: float
     positives: float
@@ -116,12 +135,6 @@ class Evaluation:
     fairness: tuple[Fairness, ...] = ()
     sample: int | None = None
     """How many join rows were drawn and measured; None if all of them were."""
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    """Of the rows held out: of accuracy, auc and loss."""
-    clusters: Clusters | None = None
-    no_intervals: str = ""
-    """Why there are none of the rows held out."""
-    of: Named = field(default=Named(), compare=False, repr=False)
 
     @property
     def true_negative(self) -> Bounded:
@@ -202,7 +215,7 @@ class Evaluation:
             found["reliability"] = [asdict(group) for group in self.probabilities.groups]
         if self.sample:
             found["sample"] = self.sample
-        return found | intervals_as_json(self) | _fairness(self.fairness)
+        return found | self.intervals_as_json() | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:
         names = of_scores(TWO, probabilities=self.probabilities is not None)
@@ -214,7 +227,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class Residuals(Sampled):
     """How far the scores of a model are from a label that is a number. All of it is exact if `blur` is 0."""
 
     kind: ClassVar[Label] = NUMBER
@@ -235,39 +248,12 @@ class Residuals:
     blur: float = 0.0
     """The largest error of a residual; so `mae` and `rmse` are off by no more."""
     fairness: tuple[Fairness, ...] = ()
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    """Of the rows held out: of mae, rmse, r2 and loss."""
-    clusters: Clusters | None = None
-    no_intervals: str = ""
-    """Why there are none of the rows held out."""
-    of: Named = field(default=Named(), compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         apart = ("edges", "counts", "fairness", "intervals", "clusters", "no_intervals", "of")
         found = {name: value for name, value in vars(self).items() if name not in apart}
         found |= {"exact": not self.blur, "histogram": {"edges": list(self.edges), "rows": list(self.counts)}}
-        return found | intervals_as_json(self) | _fairness(self.fairness)
-
-
-class WithIntervals(Protocol):
-    """What was measured on a sample of the rows of the label's relation."""
-
-    @property
-    def intervals(self) -> Mapping[str, Interval]: ...
-
-    @property
-    def clusters(self) -> Clusters | None: ...
-
-    @property
-    def no_intervals(self) -> str: ...
-
-
-def intervals_as_json(found: WithIntervals) -> dict[str, Any]:
-    why = {"no_intervals": found.no_intervals} if found.no_intervals else {}
-    if found.clusters is None:
-        return why
-    named = {name: asdict(each) for name, each in found.intervals.items()}
-    return {"intervals": named, "clusters": asdict(found.clusters), **why}
+        return found | self.intervals_as_json() | _fairness(self.fairness)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,6 @@ def plain(value: object) -> Any:
 
 
 def texts(values: object) -> list[str]:
-    """The JSON of each of these, none of which is a list."""
+    """The JSON of each of these. None is a list."""
     found = plain(values)
     return joined(found)[1:-1].split(BETWEEN) if found else []

@@ -29,7 +29,7 @@ Pair = tuple[int, int]
 TRIED = 50_000
 """Edges of the trees that are tried before the best is taken. Twelve relations that share one key need fewer."""
 DEEPEST = 250
-"""Relations in a row, each of which hangs from the one before: a statement has one sub-query in another for each."""
+"""Relations in a chain, each joined to the one before: a statement nests one sub-query for each."""
 
 
 class Facts(Protocol):
@@ -106,8 +106,8 @@ class JoinTree:
         return next(alias for alias in self.nodes[node] if alias in variable.holders)
 
     def leading(self, node: int) -> Block:
-        """The relations of a node but those of which a LEFT JOIN finds one row from another one of it: a row of the
-        node has one row of each such relation, and is told apart by the others."""
+        """The relations of a node that tell its rows apart. The others are those where a LEFT JOIN from another
+        relation of the node finds one row: a row of the node has one row of each."""
         block = self.nodes[node]
         once = {j.relation for j in self.query.numbered if j.finds_one and j.parent in block}
         return tuple(alias for alias in block if alias not in once)

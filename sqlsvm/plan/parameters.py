@@ -31,7 +31,7 @@ BUCKETS = "buckets"
 """The places of the grid in one unit of the score."""
 
 SPAN = "span"
-"""On the grid an even number of buckets, of which less than half are on each side of 0. Where it is a parameter, an
+"""On the grid an even number of buckets: less than half of them are on each side of 0. Where it is a parameter, an
 answer gives it to the statements after it."""
 
 LEVELS = "levels"

@@ -153,8 +153,8 @@ class Plan:
 
     @cached_property
     def met(self) -> dict[int, Edge]:
-        """Those of them that are not looked at, of which every row of the label's node has one: its copy leaves out the
-        others."""
+        """Those of them that are not looked at. Every row of the label's node has one row of each: its copy leaves out
+        the others."""
         if self.label_node not in self.copied or self.measured_at_once:
             return {}
         return {child: edge for child, edge in self.foreign.items() if child not in self.looked}

@@ -21,7 +21,7 @@ from sqlsvm.query.firsts import bare, can_order, first_of, first_rows, shown
 from sqlsvm.query.forms import outer_expressions
 from sqlsvm.query.ir import ANSWER, VALUE
 from sqlsvm.query.known_functions import is_aggregate
-from sqlsvm.query.line import AT, LOW, NODE, POINT, is_, point_nodes, slots, spanning_nodes
+from sqlsvm.query.line import AT, NODE, POINT, is_, point_nodes, slots, spanning_nodes
 
 FAN = 4
 """Slots to a node, and nodes to one of the next level: rows tend to be more than the questions about them."""
@@ -90,16 +90,8 @@ class Answers:
         points = self._rows([(self.question.point.copy(), "e0"), (sql.integer(AT), "place")])
         asking = sql.select([*sql.columns([*self.keys, "e0"]), (sql.integer(end.place), "place"), *self._nothing()])
         line = sql.union_all(points, asking.from_(sql.derived(questions, "q")))
-        runs = [
-            (
-                sql.window(a.copy(), self.keys, ("e0", "place"), running=True, descending=end.kind == LOW),
-                f"a{i}",
-            )
-            for i, a in enumerate(self.asked)
-        ]
-        found = sql.select([*sql.columns([*self.keys, "e0", "place"]), *runs], sql.derived(line, "line"))
-        is_question = exp.NEQ(this=sql.column("place"), expression=sql.integer(AT))
-        return exp.select("*").from_(sql.derived(found, "f")).where(is_question)
+        runs = [(a.copy(), f"a{i}") for i, a in enumerate(self.asked)]
+        return end.questions(line, self.keys, "e0", [*self.keys, "e0"], runs)
 
     def _nothing(self) -> sql.Named:
         return [(exp.null(), name) for name in self.inputs]

@@ -60,7 +60,7 @@ class _Computing:
         self.shown: dict[str, str] = {}
 
     def _items(self) -> Iterator[_Item]:
-        """Those of which every row is computed: none that a LEFT JOIN looks for. With USING and NATURAL a name may be
+        """Those whose rows are all computed: none that a LEFT JOIN looks for. With USING and NATURAL a name may be
         that of several relations, and is that of the first."""
         merges = any(join.args.get("using") or join.args.get("method") for join in self.joins)
         for node, join in zip(from_items(self.select), [None, *self.joins], strict=True):

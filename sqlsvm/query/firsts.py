@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.query.asked import Asker, Names, Question
 from sqlsvm.query.ir import VALUE
-from sqlsvm.query.line import AT, HIGH, LOW, End
+from sqlsvm.query.line import AT, HIGH, End
 
 
 def bare(asked: exp.Select) -> exp.Select:
@@ -25,7 +25,7 @@ def bare(asked: exp.Select) -> exp.Select:
 
 
 def first_of(asked: exp.Select) -> list[exp.Ordered] | None:
-    """The order of which a query keeps the first row."""
+    """The order, if a query keeps the first row of it."""
     order, limit = asked.args.get("order"), asked.args.get("limit")
     if not order or not limit:
         return None
@@ -81,11 +81,7 @@ def _upto(question: Question, asker: Asker, end: End, name: str) -> exp.Select:
     asking = sql.also(asking, [*sql.columns(ends), (exp.null(), "n")])
     questions = asking.from_(sql.derived(question.questions(asker.item), "q"))
     line = sql.union_all(points.from_(sql.table("found")), questions)
-    most = exp.Max(this=sql.column("n"))
-    run = sql.window(most, keys, ("v", "place"), running=True, descending=end.kind == LOW)
-    found = sql.select([*sql.columns([*keys, *ends, "place"]), (run, "n")], sql.derived(line, "line"))
-    is_question = exp.NEQ(this=sql.column("place"), expression=sql.integer(AT))
-    return exp.select("*").from_(sql.derived(found, "f")).where(is_question)
+    return end.questions(line, keys, "v", [*keys, *ends], [(exp.Max(this=sql.column("n")), "n")])
 
 
 def shown(names: sql.Named, outputs: sql.Named, source: exp.Expr) -> exp.Select:

@@ -47,7 +47,7 @@ def functions(select: exp.Query, dialect: str, fold: Fold) -> tuple[Called, ...]
 
 
 def functions_in(text: str, dialect: str, fold: Fold) -> tuple[Called, ...]:
-    """With the operators of a schema, each of which stands for a function: OPERATOR("public".=)"""
+    """With the operators of a schema, which stand for functions: OPERATOR("public".=)"""
     operators = {(quoted or fold(plain, False), symbol) for quoted, plain, symbol in _OPERATORS.findall(text)}
     return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(text, dialect)} | operators))
 

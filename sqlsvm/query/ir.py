@@ -20,7 +20,7 @@ Fold = Callable[[str, bool], str]
 
 
 MARKS = ROW, ENTITY, TIME = "sqlsvm_row", "sqlsvm_entity", "sqlsvm_time"
-"""The names of `FeatureQuery.marks`: which row of the label's relation it is, of which entity, and when it is."""
+"""The names of `FeatureQuery.marks`: the row of the label's relation, its entity, and its time."""
 
 VALUE = f"{sql.WORKING}value"
 """So begin the names of columns that sub-queries of the query compute."""
@@ -458,7 +458,7 @@ class FeatureQuery:
         return {j.relation: j.parent for j in (*self.left_joins, *self.numbered)}
 
     def left_join(self, alias: str) -> LeftJoin | None:
-        """Of which a relation is the optional side."""
+        """Those whose optional side is a relation."""
         return self._left_joins.get(alias)
 
     @cached_property

@@ -33,6 +33,16 @@ class End:
         compares = next(kind for kind, end in _ENDS.items() if end == (self.kind, self.place))
         return cast(type[exp.Expression], compares)(this=point, expression=(value or self.value).copy())
 
+    def questions(
+        self, line: exp.Query, keys: Sequence[str], at: str, kept: Sequence[str], runs: sql.Named
+    ) -> exp.Select:
+        """The rows of a line that ask, with what runs along it up to each."""
+        by, down = (at, "place"), self.kind == LOW
+        found = [(sql.window(value, keys, by, running=True, descending=down), name) for value, name in runs]
+        every = sql.select([*sql.columns([*kept, "place"]), *found], sql.derived(line, "line"))
+        asks = exp.NEQ(this=sql.column("place"), expression=sql.integer(AT))
+        return exp.select("*").from_(sql.derived(every, "f")).where(asks)
+
 
 def comparisons(condition: exp.Expression) -> list[exp.Expression]:
     """The two of BETWEEN."""

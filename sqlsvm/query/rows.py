@@ -47,7 +47,7 @@ def copies(conditions: Iterable[exp.Expression]) -> list[exp.Expression]:
 def met_rows_of(
     query: FeatureQuery, alias: str, through: Collection[str], outputs: Outputs, most: int | None = None
 ) -> exp.Query:
-    """The same without rows of which some key has no row in these relations: no row of the join has them. `most`: only
+    """The same without rows with a key that has no row in these relations: no row of the join has them. `most`: only
     that many rows of each neighbour are looked at."""
     return _met(query, alias, set(through) - {alias}, outputs, most)
 

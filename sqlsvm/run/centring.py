@@ -74,7 +74,7 @@ def _with(plan: Plan, origins: Mapping[int, float], n: float, label: LabelMoment
 
 
 def _centre(before: float, n: float, label: LabelMoments) -> float:
-    """That over the join, of which the codes are measured from another."""
+    """The mean over the join, where the codes are measured from another number."""
     if not (n > 0.0 and isfinite(label.squares) and isfinite(label.total)):
         return before
     mean = label.total / n

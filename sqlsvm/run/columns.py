@@ -159,7 +159,7 @@ class Joint:
 
     @cached_property
     def _unknown(self) -> Array:
-        """Sums of which nothing is known, as one of the terms is not."""
+        """Sums that are not known, because one of the terms is not."""
         return np.array([len(own) > 1 and not self.partial.isdisjoint(own) for own in self.members], dtype=bool)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Folds: the rows of the label's relation in parts, of which each is left out of a training once.
+"""Folds: the rows of the label's relation in parts. Each part is left out of a training once.
 
 query/rewrites/split.py says which part a row is in, and which parts each round trains on and measures. The trainings
 share the design, the scaling and all working tables but that of the label's node. With one bag they share their first

@@ -1,4 +1,4 @@
-"""A problem of which all rows are in memory: its moments and its scaling come from them."""
+"""A problem with all its rows in memory: its moments and its scaling come from them."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -46,7 +46,7 @@ def asked_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY)
 
 
 def moments_of(plan: Plan, answers: Answers, measured: frozenset[str] = EVERY) -> Moments:
-    """From the answers, of which all parts are added up."""
+    """From the answers, with all parts added up."""
     measured = measured if plan.design.target.signed else measured - {"negative"}
     design, size = plan.design, plan.design.size
     found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}

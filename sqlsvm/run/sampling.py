@@ -112,7 +112,7 @@ def _by_points(parts: Sequence[Rows]) -> Rows:
 
 
 def _keeps_order(engine: Engine, plan: Plan, apart: bool) -> bool:
-    """Are the rows of which the others are drawn read in the same order each time?"""
+    """Are the rows from which the others are drawn read in the same order each time?"""
     root = root_of(plan, apart=apart)
     read: list[exp.Expr] = [plan.tree.query.relation(alias).source for alias in plan.tree.nodes[root]]
     if root in plan.copied and (made := copy(plan, root)).find(exp.Join, exp.Group):

@@ -41,7 +41,7 @@ class Training:
     chose: tuple[str, ...] = ()
     """Those that were."""
     unnamed: tuple[str, ...] = ()
-    """Those that nobody named: where they cannot be chosen they have their defaults, and nothing is refused."""
+    """Those that are not named: where they cannot be chosen they have their defaults, and nothing is refused."""
     unchosen: str = ""
     """Why lambda has its default."""
 
@@ -101,7 +101,7 @@ class Training:
         return replace(found, problem=replace(self.problem, loss=loss)) if "loss" in self.chooses else found
 
     def with_default(self, why: str) -> "Training":
-        """What nobody named is not chosen."""
+        """What is not named is not chosen."""
         chooses = tuple(name for name in self.chooses if name not in self.unnamed)
         return replace(self, chooses=chooses, unchosen=why)
 

@@ -144,7 +144,7 @@ class Workspace:
         return answers
 
     def _together(self, statements: Iterable[Statement], parameters: Mapping[str, object]) -> dict[str, Rows]:
-        """The answers, all from one statement, of which the tables are parts."""
+        """The answers, all from one statement. The tables are parts of it."""
         run, started = list(statements), perf_counter()
         self._claim_names()
         asked = keep_all(self.engine, run, parameters)

@@ -50,7 +50,7 @@ class Measuring:
     """What says how good scores are: one row of scores for each sample, for these rows of it."""
 
     of: Callable[[Candidate, Array, Indices], Sequence[float]]
-    """The measure; and more of them, of which each decides among those that are as good as the best by the one before.
+    """The measure; and more of them. Each decides among those that are as good as the best by the one before.
     A model that predicts one class for all rows can have the best order of scores."""
     smaller: bool = False
     """Is less of the first better? Of the others more is."""

@@ -1,4 +1,4 @@
-"""The curvature of F on rows of a sample: a matrix of which the solvers only need solutions of linear systems.
+"""The curvature of F on rows of a sample: a matrix. The solvers only need solutions of linear systems with it.
 
 With few columns it is a dense matrix. With many, most are categories, and it is known by its rows: the systems are
 solved by conjugate gradients, as exactly as is asked for.

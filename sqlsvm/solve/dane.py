@@ -79,7 +79,7 @@ CLOSE = 0.03
 MOST = 0.5
 """Unless it has this share of the rows of the join."""
 SHARPER = 0.5
-"""Then the point is good at once and only the proof needs passes: soft ones, of which each may miss this part of what
+"""Then the point is good at once and only the proof needs passes: soft ones, and each may miss this part of what
 others may."""
 FAR = 0.5
 """If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
@@ -282,8 +282,8 @@ class Search:
         return optima[asked]
 
     def _rough(self, nothing: Array) -> Array:
-        """Roughly the optimum, from few rows; where there are very many columns, most of which are categories, from
-        fewer than there are columns. Of a sample it saves nothing if these are all of it."""
+        """Roughly the optimum, from few rows; where there are very many columns, mostly of categories, from fewer
+        than there are columns. It saves nothing if the sample has no more rows than these."""
         rows = self.local.rows
         local = self.local.thinned(min(ROUGH_ROWS * rows.width, max(ROUGH_ROWS * self.local.columns, LEAST)))
         if local is self.local and not self.run.oracle.whole:

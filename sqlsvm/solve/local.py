@@ -25,7 +25,7 @@ NEWTON_ACCURACY = 0.1
 """Of the systems of a Newton step, where there are many columns. A better step is not worth its cost."""
 ENOUGH_DESCENT, SHORTEST = 1e-4, 1e-3
 TOO_LONG = 0.3
-"""A step of which less than this can be made went too far."""
+"""A step went too far if less than this share of it can be made."""
 LEAST_DAMPING, MOST_DAMPING = 0.05, 1e4  # 1 is as if all rows had a curvature of 1
 
 

@@ -21,7 +21,7 @@ class Rounding:
 
     @classmethod
     def after(cls, steps: float, sizes: Array, features: float) -> "Rounding":
-        """After that many operations in a row, each of which is off by one unit of its result at most."""
+        """After that many operations in a row, if each is off by at most one unit of its result."""
         share = steps * UNIT / (1.0 - steps * UNIT) if steps * UNIT < 1.0 else float("inf")
         return cls(share, sizes, features)
 

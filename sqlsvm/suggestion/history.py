@@ -71,7 +71,7 @@ class Block:
         before: str,
         further: Sequence[Value] = (),
     ) -> None:
-        """`known` and `before` name its two tables. `further`: columns of which the last value is wanted."""
+        """`known` and `before` name its two tables. `further`: columns whose last value is wanted."""
         self.events, self.measures, self.windows, self.points = events, measures, windows, points
         self.known_name, self.before_name, self.further = known, before, further
         self.is_date = events.time.column.kind in DATES

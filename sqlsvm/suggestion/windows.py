@@ -9,12 +9,11 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
+from sqlsvm.options import Span
 from sqlsvm.suggestion.looked import moment
 from sqlsvm.suggestion.sources import Events
 from sqlsvm.times import DATES, DAY
 
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY, "week": 7 * DAY, "month": 30 * DAY, "year": 365 * DAY}
-_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*?)s?")
 _TRIED = (1, 7, 30, 90, 365, 1825)
 FEWEST = 3.0
 """So many rows of an owner are in a window that fits, and several times as many in the next one."""
@@ -40,12 +39,12 @@ def read(text: str, is_date: bool, flag: str = "--windows") -> Window:
     >>> read("50", False).size
     50.0
     """
-    found = _FORM.fullmatch(text.strip().lower())
-    if not found or float(found[1]) <= 0 or (found[2] not in _UNITS if is_date else found[2]):
+    said = " ".join(text.split()).lower()
+    size, unit = Span.read(said) if said in Span() else (0.0, None)
+    if size <= 0 or (unit is None) is is_date:
         example = "30 days" if is_date else "30: the time is a number"
         raise OptionError(f"{flag}: {text!r} is no span", hint=f"write {example}")
-    said = " ".join(text.split()).lower()
-    return Window(float(found[1]) * _UNITS.get(found[2], 1), re.sub(r"\W+", "_", said), said)
+    return Window(size * (unit or 1), re.sub(r"\W+", "_", said), said)
 
 
 def fitting(engine: Engine, events: Sequence[Events]) -> tuple[Window, ...]:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.run.train import train, train_each
+from tests.evaluating import evaluate_model
 from tests.ground import svm
 from tests.ground.joins import Join
 from tests.ground.opened import truth

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from sqlsvm import sql
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.maps.asked import Asked, OfJoin
@@ -23,6 +22,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
 from sqlsvm.show.models import draw_weights
 from sqlsvm.store import open_store
+from tests.evaluating import evaluate_model
 from tests.ground.opened import Wish, truth
 from tests.ground.trained import assert_proven, training
 from tests.typed import asked, look_in, run

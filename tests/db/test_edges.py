@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sqlsvm.ask.components import as_json, components
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.measure import measure_held_out
 from sqlsvm.ask.rows import on_parts
 from sqlsvm.engine.base import Engine
@@ -16,6 +15,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.train import train, train_each
 from sqlsvm.solve.interior import Limits, Split, minimise
+from tests.evaluating import evaluate_model
 from tests.ground.joins import Join, words
 from tests.ground.opened import build
 from tests.ground.trained import measured_both_ways, sensible, training

@@ -10,7 +10,6 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.evaluation import Evaluation
@@ -24,6 +23,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
+from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.joins import categories, chain
 from tests.ground.opened import build
 from tests.ground.reference import naive

@@ -9,12 +9,12 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.run.holdout_size import DELTA, C, error_within, needed_rows
 from sqlsvm.run.train import train
+from tests.evaluating import evaluate_parts
 from tests.ground.joins import cyclic
 from tests.ground.opened import build
 from tests.ground.trained import training

@@ -7,7 +7,6 @@ import pytest
 from sklearn.svm import SVC
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.lab.ask import machine
@@ -21,6 +20,7 @@ from sqlsvm.options import KernelName
 from sqlsvm.run.train import train
 from sqlsvm.store import open_store
 from sqlsvm.store.file import FileStore
+from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground import svm
 from tests.ground.opened import Wish, build, truth
 from tests.ground.trained import training

@@ -4,7 +4,6 @@ import psycopg
 import pytest
 from sqlglot import exp, parse
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
@@ -13,6 +12,7 @@ from sqlsvm.plan.target import target_of
 from sqlsvm.psql.install import install
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
+from tests.evaluating import evaluate_model
 from tests.ground.opened import build
 from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import training

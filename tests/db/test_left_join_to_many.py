@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sqlsvm import sql
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
@@ -15,6 +14,7 @@ from tests.db.test_inspect import check as check_inspection
 from tests.db.test_moments import check as check_moments
 from tests.db.test_no_temp import bare
 from tests.db.test_oracle import assert_exact
+from tests.evaluating import evaluate_model
 from tests.ground.joins import Join, left_join_to_many
 from tests.ground.opened import Wish, build, is_clear, joined, opened, opened_world, truth
 from tests.ground.schemas import Wishes, random_world

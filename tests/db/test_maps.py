@@ -17,7 +17,6 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, QueryError, SqlsvmError
@@ -45,6 +44,7 @@ from sqlsvm.run.examples import examples_of
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from tests.db.test_golden import written
+from tests.evaluating import evaluate_model
 from tests.ground import svm
 from tests.ground.joins import JOINS, categories, left_join, star
 from tests.ground.opened import build, truth

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.postgres import Postgres
@@ -18,6 +17,7 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.training import Training
+from tests.evaluating import evaluate_model
 from tests.ground.joins import JOINS
 from tests.ground.offloaded import Found, found
 from tests.ground.schemas import random_world

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
@@ -31,6 +30,7 @@ from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from sqlsvm.times import TIMES
 from tests.db.test_golden import folded
+from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.joins import JOINS
 from tests.ground.offloaded import both, found
 from tests.ground.opened import build, truth

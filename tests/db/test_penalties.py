@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.fairness import fairness
 from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine, Values
@@ -23,6 +22,7 @@ from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.loss import named
+from tests.evaluating import evaluate_model
 from tests.ground import svm
 from tests.ground.convex import optimum
 from tests.ground.joins import JOINS, Join, chain, star

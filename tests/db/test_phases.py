@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.report import gather_from, html
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import train
 from sqlsvm.solve.local import LocalProblem
+from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.opened import build
 from tests.ground.trained import training
 

@@ -14,7 +14,6 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.rows import on_all, on_parts
@@ -32,6 +31,7 @@ from sqlsvm.report.plots import charts
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train, train_each
 from sqlsvm.store import open_store
+from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.joins import Join, chain, star
 from tests.ground.trained import training
 from tests.psql import answer, complaint

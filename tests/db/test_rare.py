@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.memory import scores
@@ -15,6 +14,7 @@ from sqlsvm.options import OPTIONS
 from sqlsvm.plan.design import OTHER
 from sqlsvm.psql.stored_program.make import stored_program
 from sqlsvm.run.train import train
+from tests.evaluating import evaluate_model
 from tests.ground.opened import build
 from tests.ground.trained import training
 

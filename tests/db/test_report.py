@@ -8,7 +8,6 @@ from datetime import datetime
 import pytest
 from sqlglot import parse
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
@@ -18,6 +17,7 @@ from sqlsvm.report import Report, gather, gather_from, html
 from sqlsvm.report.chart import Area
 from sqlsvm.report.plots import charts
 from sqlsvm.run.train import train
+from tests.evaluating import evaluate_model
 from tests.ground.models import model as by_hand
 from tests.ground.trained import training
 from tests.typed import typed

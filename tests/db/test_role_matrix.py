@@ -9,7 +9,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Programmable
 from sqlsvm.errors import SqlsvmError
@@ -19,6 +18,7 @@ from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
+from tests.evaluating import evaluate_model
 from tests.ground.roles import logins
 from tests.listing import value
 from tests.typed import typed

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.predict import predict
+from tests.evaluating import evaluate_model
 from tests.ground.selects import check, made_flat, same_as_flat
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as trained_by_psql

@@ -8,12 +8,12 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.ask.crossings import crossings
-from sqlsvm.ask.evaluate import evaluate_parts
 from sqlsvm.ask.selecting import best, on_holdout
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from tests.db.test_numbers import met, numbers
+from tests.evaluating import evaluate_parts
 from tests.ground.joins import Join, chain, star
 from tests.ground.trained import training
 from tests.typed import asked

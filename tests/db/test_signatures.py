@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.inspect import inspect_model
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Programmable, Text
@@ -24,6 +23,7 @@ from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
 from sqlsvm.store.templates import template
 from tests.cli.command import sqlsvm
+from tests.evaluating import evaluate_model
 from tests.ground.models import model
 from tests.ground.roles import logins, run
 from tests.listing import value

@@ -11,7 +11,6 @@ from sklearn import metrics
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
@@ -24,6 +23,7 @@ from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store import open_store
+from tests.evaluating import evaluate_model
 from tests.ground import svm
 from tests.ground.joins import JOINS, Join, towns
 from tests.ground.opened import Wish, build, truth

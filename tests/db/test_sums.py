@@ -10,7 +10,6 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.explain import analyze, explain
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError, SqlsvmError
@@ -22,6 +21,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.db.test_oracle import assert_exact
+from tests.evaluating import evaluate_model
 from tests.ground import svm
 from tests.ground.joins import JOINS
 from tests.ground.opened import Opened, Wish, build, is_clear, truth

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError, RelationalSVC
@@ -25,6 +24,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.db.test_oracle import assert_exact
+from tests.evaluating import evaluate_model
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, joined
 from tests.ground.reference import Joined

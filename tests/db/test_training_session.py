@@ -13,7 +13,6 @@ import psycopg
 import pytest
 from sqlglot import parse_one
 
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import QueryError, SqlsvmError
@@ -22,6 +21,7 @@ from sqlsvm.model.predict import predict
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import train
 from sqlsvm.solve.solution import Record
+from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.joins import chain
 from tests.ground.opened import build
 from tests.ground.trained import training

@@ -7,13 +7,13 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_parts
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, write_csv
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
+from tests.evaluating import evaluate_parts
 from tests.ground.joins import categories
 from tests.ground.trained import training
 from tests.typed import asked, typed

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.predict import predict
@@ -14,6 +13,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.query.whole import RESULT
 from sqlsvm.run.opening import open_problem
 from tests.docs.markdown import ROOT, blocks, section
+from tests.evaluating import evaluate_model
 from tests.ground.trained import training
 from tests.typed import asked, run
 

@@ -14,7 +14,7 @@ from sqlsvm.options import KernelName
 from sqlsvm.solve.arrays import Array, Indices
 
 PAIRS = 2000
-"""Of which the median distance is taken."""
+"""The median distance is that of so many rows."""
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,6 @@ class Value(NamedTuple):
     present: Product
     """1, and 0 where it is NULL."""
 
-    @property
-    def is_exact(self) -> bool:
-        return all(factor.size != "double" for product in self.terms for factor in product)
-
 
 Sizes = Callable[[exp.Expression], Size | None]
 """What the database says of a value; None if it is no number."""

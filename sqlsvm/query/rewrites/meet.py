@@ -114,7 +114,7 @@ class _Meeting:
     facts: Facts
 
     def place(self, expressions: Sequence[exp.Expression], refusal: QueryError) -> tuple[str, list[Step]]:
-        """A relation of which each row has one row of all others that are used, and the steps to these."""
+        """A relation whose rows each have one row of every other used relation, and the steps to these."""
         used = list(dict.fromkeys(alias for e in expressions for alias in relations_in(e)))
         for alias in (*used, *(r.alias for r in self.query.relations if r.alias not in used)):
             if (path := self.path(alias, used)) is not None:

@@ -286,7 +286,7 @@ def times_at(query: FeatureQuery, time: Moment, facts: Facts, shares: Sequence[f
 
 
 def start_of(query: FeatureQuery, facts: Facts, share: float) -> str:
-    """From when on the latest rows are, of which there are so many."""
+    """The time from which on there are so many rows."""
     time = query.time
     assert time
     first, (start,) = times_at(query, time, facts, [1.0 - share])

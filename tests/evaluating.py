@@ -1,0 +1,35 @@
+"""What is measured of a stored model, on all rows of its query or on the parts of its holdout."""
+
+from collections.abc import Sequence
+
+from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.model import Model
+from sqlsvm.query.rewrites.split import PARTS, Part
+from sqlsvm.run.data import Data
+
+
+def evaluate_model(
+    engine: Engine, model: Model, *, offload: bool | None = None, buckets: int = 256, bins: int = 100
+) -> Evaluation:
+    """On all rows that the model's query has now, prepared as for its training."""
+    return on_all(engine, model, lambda problem: evaluate(problem, model, buckets=buckets, bins=bins), offload=offload)
+
+
+def evaluate_parts(
+    engine: Engine,
+    model: Model,
+    parts: Sequence[Part] = PARTS,
+    *,
+    offload: bool | None = None,
+    buckets: int = 256,
+    bins: int = 100,
+) -> dict[Part, Evaluation]:
+    """The same for a model that was trained with a holdout, on the rows of its training and on the rows held out."""
+
+    def measured(problem: Data) -> Evaluation:
+        return evaluate(problem, model, buckets=buckets, bins=bins)
+
+    return on_parts(engine, model, measured, parts, offload=offload)
