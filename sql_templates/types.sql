@@ -18,16 +18,16 @@ BEGIN
         CREATE TYPE sqlsvm._problem AS (
             program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
             n float8, n_negative float8, label_total float8, origin float8,
-            size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
+            size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[], unit float8,
             coordinates integer, dimension integer, constant integer, features sqlsvm._feature[]
         );
         COMMENT ON TYPE sqlsvm._problem IS 'A program with working tables: its moments and its scaling';
 
         CREATE TYPE sqlsvm._cut AS (
             slope float8[], intercept float8, value_low float8, error float8, blur float8,
-            offset_size float8, slope_size float8, rounded float8
+            offset_size float8, slope_size float8, rounded float8, lines jsonb
         );
-        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error; what the rounding of offset and slope is multiplied by, and that of the value';
+        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error; what the rounding of offset and slope is multiplied by, and that of the value; how the pass counted a loss that is no hinge';
 
         CREATE TYPE sqlsvm._rounding AS (
             share float8, sums float8, lists float8, features float8, sizes float8[]

@@ -19,7 +19,7 @@ DECLARE
     rows float8;
     answers jsonb;
 BEGIN
-    PERFORM sqlsvm._check_classes(program);
+    PERFORM sqlsvm._check_counts(program);
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     p := sqlsvm._open(program, 'none');

@@ -21,10 +21,9 @@ DECLARE
     slope float8[];
     label integer;
 BEGIN
-    PERFORM sqlsvm._check_classes(program);
+    PERFORM sqlsvm._check_counts(program, 'the bounds of the pseudo-gradient are for');
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
-    PERFORM sqlsvm._refuse_sums(program, 'the bounds of the pseudo-gradient are for');
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
     levels := sqlsvm._sketch_levels(p, epsilon);

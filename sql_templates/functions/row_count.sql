@@ -17,13 +17,12 @@ DECLARE
     theta float8[];
     answers jsonb;
 BEGIN
-    PERFORM sqlsvm._check_classes(program);
+    PERFORM sqlsvm._check_counts(program, 'rows are counted by the values of');
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     IF bound IS NULL OR bound IN ('NaN', 'Infinity', '-Infinity') THEN
         RAISE EXCEPTION 'bound must be a finite number, not %', coalesce(bound::text, 'NULL')
             USING ERRCODE = 'SV003', HINT = 'For example bound => 1.';
     END IF;
-    PERFORM sqlsvm._refuse_sums(program, 'rows are counted by the values of');
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP

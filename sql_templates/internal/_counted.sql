@@ -17,6 +17,7 @@ BEGIN
     p.n_negative := sizes ->> 'n_negative';
     p.label_total := sizes ->> 'label';
     p.origin := coalesce(abs((p.design -> 'loss' ->> 'origin')::float8), sqrt((sizes ->> 'label_squares')::float8 / nullif(p.n, 0)));
+    p.unit := CASE WHEN (p.design ->> 'numeric')::boolean THEN coalesce(nullif(p.origin, 0), 1) ELSE 1 END;
     SELECT array_agg(m.dictionary ORDER BY m.place), array_agg(m.total ORDER BY m.place), array_agg(m.squares ORDER BY m.place),
         array_agg(m.largest ORDER BY m.place), array_agg(m.negative ORDER BY m.place)
     INTO p.dictionary, p.total, p.squares, p.largest, p.negative

@@ -7,7 +7,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p, theta);
-    pass CONSTANT jsonb := sqlsvm._kind_of_pass(p, width);
+    pass CONSTANT jsonb := (SELECT k FROM jsonb_array_elements(p.design -> 'passes') WITH ORDINALITY AS s (k, place)
+        WHERE coalesce((k ->> 'width')::float8, width) = width ORDER BY place LIMIT 1);
     lines CONSTANT jsonb := nullif(pass -> 'lines', 'null');
     whole CONSTANT boolean := lines IS NULL AND NOT (p.design ->> 'one_bag')::boolean;
     answers jsonb;
@@ -16,7 +17,7 @@ DECLARE
     cut sqlsvm._cut;
 BEGIN
     given.bound := coalesce((p.design -> 'loss' ->> 'origin')::float8, 0);
-    given.buckets := coalesce(buckets, 1) / sqlsvm._unit(p);
+    given.buckets := coalesce(buckets, 1) / p.unit;
     given.width := width;
     answers := sqlsvm._run(pass ->> 'part', given);
     PERFORM sqlsvm._drop(pass ->> 'part');
@@ -24,6 +25,7 @@ BEGIN
     -- Where rows with a total below 0 were counted, for both labels, those of y = -1 count the other way.
     SELECT array_agg((CASE WHEN whole THEN s.negative ELSE 0 END - s.g) / p.n ORDER BY s.i) INTO cut.slope
     FROM unnest(sqlsvm._sums(p, answers), p.negative) WITH ORDINALITY AS s (g, negative, i);
+    cut.lines := lines;
     cut.intercept := (totals ->> 'b')::float8 / p.n;
     cut.blur := coalesce((totals ->> 'blur')::float8 / p.n, 0);
     cut.error := sqlsvm._counting_error(p, answers, lines, given.buckets);

@@ -7,14 +7,14 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     cut sqlsvm._cut := given;
-    lines CONSTANT jsonb := nullif(sqlsvm._kind_of_pass(p, width) -> 'lines', 'null');
+    lines CONSTANT jsonb := given.lines;
     mean CONSTANT float8 := greatest(0, cut.value_low + cut.error);
     numbers CONSTANT integer := cardinality(rounding.sizes);
     reach CONSTANT float8 := (SELECT coalesce(sum(abs(b.v) * rounding.sizes[b.i]), 0)
         + coalesce(rounding.features * max(abs(b.v)) FILTER (WHERE b.i > numbers), 0) FROM unnest(point) WITH ORDINALITY AS b (v, i));
     -- On the grid, what is added up near the jumps of the slope: at most twice delta, at four buckets a unit.
     hidden CONSTANT float8 := CASE WHEN p.design ->> 'method' = 'exact' THEN 0
-        ELSE coalesce((lines ->> 'jumps')::float8, 1) * ((p.design ->> 'reach')::float8 + 1) / 2 * sqlsvm._unit(p) END;
+        ELSE coalesce((lines ->> 'jumps')::float8, 1) * ((p.design ->> 'reach')::float8 + 1) / 2 * p.unit END;
     growth float8[];
     far float8;
 BEGIN
