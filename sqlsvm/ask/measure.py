@@ -20,7 +20,7 @@ def measure(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100)
         return by_group(problem, model, bins)
     if model.classes:
         return confusion_of(problem, model)
-    return measure_of_two(problem, model, buckets=buckets, bins=bins)
+    return with_fairness(_of_two(problem, model, buckets=buckets, bins=bins), problem, model)
 
 
 def measure_held_out(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
@@ -33,12 +33,6 @@ def measure_held_out(problem: Data, model: Model, *, buckets: int = 256, bins: i
     if isinstance(found, Residuals):
         return with_fairness(with_intervals_of_residuals(found, problem, model), problem, model)
     return with_fairness(with_intervals_of(found, problem, model), problem, model)
-
-
-def measure_of_two(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:
-    """Of a model that has one vector of weights."""
-    found = _of_two(problem, model, buckets=buckets, bins=bins)
-    return with_fairness(found, problem, model)
 
 
 def _of_two(problem: Data, model: Model, *, buckets: int, bins: int) -> Evaluation | Residuals:

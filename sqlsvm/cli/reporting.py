@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -64,17 +65,15 @@ def report(wanted: Which, offload: bool | None, output: str, pictures: tuple[str
 
 def write(found: "Report", output: str) -> None:
     """Writes the page, and on stderr which parts are missing."""
-    from datetime import datetime
-
     from sqlsvm.report import html
 
-    page = masked(html(found, datetime.now()))
     for missing in found.missing:
         click.echo(f"note: the report has no {missing.part}: {printable(missing.why)}", err=True)
-    write_page(page, output, "report")
+    write_html(html, found, output, "report")
 
 
-def write_page(page: str, output: str, what: str) -> None:
+def write_html(html: Callable[[Any, datetime], str], found: Any, output: str, what: str = "page") -> None:
+    page = masked(html(found, datetime.now()))
     if is_stdout(output):
         with answering():
             print(page, end="", flush=True)

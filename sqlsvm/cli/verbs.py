@@ -1,7 +1,7 @@
 """The verbs on a query: inspect, describe, components, explain, count."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,13 +22,9 @@ from sqlsvm.cli.options import (
     typed,
     weights_of,
 )
-from sqlsvm.cli.reporting import check_place, write_page
+from sqlsvm.cli.reporting import check_place, write_html
 from sqlsvm.cli.training import training_of
 from sqlsvm.options import OPTIONS
-
-if TYPE_CHECKING:
-    from sqlsvm.ask.describe import Description
-    from sqlsvm.run.components import Components
 
 
 @cli.command(
@@ -110,7 +106,9 @@ def describe(dsn: str, query: str, values: int, page: str | None, as_json: bool,
     with opened(dsn) as engine:
         found = describing.describe(engine, query, values=values, **options)
     if page is not None:
-        _write_description(found, page)
+        from sqlsvm.report.description import html
+
+        write_html(html, found, page, "description")
         return
     show_either(as_json, lambda: describing.as_json(found), lambda: draw(found, sys.stdout))
 
@@ -142,25 +140,11 @@ def components(dsn: str, query: str, k: int, page: str | None, as_json: bool, **
     with opened(dsn) as engine:
         found = finding.components(engine, query, k=k, **options)
     if page is not None:
-        _write_components(found, page)
+        from sqlsvm.report.components import html
+
+        write_html(html, found, page)
         return
     show_either(as_json, lambda: finding.as_json(found), lambda: draw(found, sys.stdout))
-
-
-def _write_components(found: "Components", output: str) -> None:
-    from datetime import datetime
-
-    from sqlsvm.report.components import html
-
-    write_page(html(found, datetime.now()), output, "page")
-
-
-def _write_description(found: "Description", output: str) -> None:
-    from datetime import datetime
-
-    from sqlsvm.report.description import html
-
-    write_page(html(found, datetime.now()), output, "description")
 
 
 @cli.command(

@@ -130,14 +130,14 @@ def counted(label: str, last: int) -> Axis:
     return Axis(label, 0.8, last + 0.2, tuple((float(n), f"{n}") for n in places))
 
 
-def round_step(span: float, parts: int = 5) -> float:
-    """1, 2 or 5 times a power of ten, so that the span has about `parts` steps.
+def round_step(span: float) -> float:
+    """1, 2 or 5 times a power of ten, so that the span has about five steps.
 
     >>> round_step(0.11), round_step(37), round_step(4)
     (0.02, 10.0, 1.0)
     """
-    power = 10.0 ** floor(log10(span / parts))
-    factor = min((1, 2, 5, 10), key=lambda f: abs(log10(span / (f * power) / parts)))
+    power = 10.0 ** floor(log10(span / 5))
+    factor = min((1, 2, 5, 10), key=lambda f: abs(log10(span / (f * power) / 5)))
     return float(f"{factor * power:.12g}")
 
 

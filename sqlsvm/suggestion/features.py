@@ -40,16 +40,13 @@ class Chosen:
             columns.append(str(what))
 
 
-def row_features(
-    engine: Engine, rows: Joined, label: Value, time: Value, taken: set[str], known: Sequence[Value] = ()
-) -> Chosen:
-    """`known`: columns that are no features and need no reason."""
+def row_features(engine: Engine, rows: Joined, label: Value, time: Value, taken: set[str]) -> Chosen:
     columns = looked(engine, rows, rows.values)
     by_value = {column.value: column for column in columns}
     (wanted, when) = by_value[label], by_value[time]
     chosen, late = Chosen(), _late_tables(rows, columns, when)
     for column in columns:
-        if column.value not in (label, time, *known):
+        if column.value not in (label, time):
             _choose(chosen, column, wanted, when, rows, late, taken)
     return chosen
 
