@@ -372,15 +372,8 @@ class Relational(Fitted):
 class RelationalSVC(Relational):
     """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
 
-    `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
-    share one; so do those in fewer than `rare` rows of the join. `class_weight` is "none", "balanced" or the pair
-    (W-, W+); `sample` is "auto" or a number of rows; `holdout` is the share of the label's rows that is kept out of the
-    training, for `evaluate(part="holdout")`, or "auto" or "auto:0.02", which choose it for an error; `folds`
-    is how many parts are left out once each, and `model_.validation` has what was measured there; with the column
-    `time` both measure on later rows, `holdout` may be a date, and `gap="30 days"` is left out before; `probability` is
-    "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` goes on from the one before;
-    with `offload` the columns used are copied into a DuckDB of this process, which trains; "auto" does so with few from
-    Spark.
+    `top` can also be {"city": 50}, and `class_weight` the pair (W-, W+). `model_.validation` has what `folds` measured,
+    `evaluate(part="holdout")` measures the rows held out, and `predict_proba` is for a model with `probability`.
 
     After `fit`:
         dual_coef_          of a kernel machine, which has no coef_: the coefficient of each support vector

@@ -1,5 +1,6 @@
 """The verb suggest: a query for a label, written from what the database says of its tables."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,6 +8,7 @@ import click
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import Refused, database, json_wanted, opened, option, together, typed
 from sqlsvm.options import AUTO, CHOSEN
+from sqlsvm.suggestion.parameters import OF_HISTORY, PARAMETERS, TO_COME
 
 if TYPE_CHECKING:
     from sqlsvm.suggestion.suggest import Suggestion, Wanted
@@ -16,53 +18,17 @@ def _listed(_context: click.Context, _parameter: click.Parameter, value: str | N
     return None if value is None else tuple(each.strip() for each in value.split(",") if each.strip())
 
 
-_entity = option(
-    "--entity",
-    metavar="COLUMN,...",
-    callback=_listed,
-    help="The column that says whose history counts; all foreign keys of the table if there is none.",
-)
-_windows = option(
-    "--windows",
-    metavar="SPAN,...",
-    callback=_listed,
-    help="Count the history also in these spans before the row, as '30 days,365 days'; by default they fit the data.",
-)
-_tables = option(
-    "--tables", metavar="TABLE,...", callback=_listed, help="Use only these other tables, or files in DuckDB."
-)
-TO_COME = "label_next", "within", "every", "count", "sum", "none", "label_time", "active"
-SUGGESTING = "entity", "windows", "tables", *TO_COME
+def _asked(name: str, **settings: Any) -> Callable[[Any], Any]:
+    metavar, said = PARAMETERS[name]
+    kind = {"metavar": metavar} if metavar else {"is_flag": True}
+    listed = {"callback": _listed} if name in OF_HISTORY else {}
+    return option(f"--{name.replace('_', '-')}", **{"help": said, **kind, **listed, **settings})
+
+
+SUGGESTING = *OF_HISTORY, *TO_COME
 """What says how a query is written."""
-_of_history = together(_entity, _windows, _tables)
-_to_come = together(
-    option(
-        "--label-next",
-        metavar="TABLE",
-        help="Make the label of the rows of this table that come within a span after each of several times. The other "
-        "table is then that of the entities, such as customers.",
-    ),
-    option("--within", metavar="SPAN", help="How far such a label looks ahead, as '90 days'."),
-    option("--every", metavar="SPAN", help="The span between two times; as long as --within by default."),
-    option("--count", is_flag=True, help="The label is how many rows come. This is the default."),
-    option("--sum", metavar="COLUMN", help="The label is the sum of this column of the rows that come."),
-    option("--none", is_flag=True, help="The label is whether no row comes."),
-    option("--label-time", metavar="COLUMN", help="When a row of --label-next is; its earliest date by default."),
-    option(
-        "--active", metavar="SPAN", help="Take only entities with a row of --label-next in this span before a time."
-    ),
-)
-suggestion_wanted = together(
-    option("--table", metavar="TABLE", required=True, help="The table whose rows have the label; a file in DuckDB."),
-    option("--label", metavar="COLUMN", help="The column to predict; the name of the label with --label-next."),
-    option(
-        "--time",
-        metavar="COLUMN",
-        help="When a row is. Nothing from then on is a feature. With --label-next: from when on an entity exists.",
-    ),
-    _of_history,
-    _to_come,
-)
+_ways = together(*map(_asked, SUGGESTING))
+suggestion_wanted = together(_asked("table", required=True), _asked("label"), _asked("time"), _ways)
 in_place_of_query = together(
     option(
         "--suggest",
@@ -70,8 +36,7 @@ in_place_of_query = together(
         metavar="TABLE",
         help="Write the query for a label of this table, as sqlsvm suggest does; with --label and --time.",
     ),
-    _of_history,
-    _to_come,
+    _ways,
 )
 
 

@@ -2,7 +2,6 @@
 `count`. Their results print as the command line shows them."""
 
 from collections.abc import Mapping, Sequence
-from inspect import signature
 from typing import Any
 
 from sqlsvm.ask import components as of_components
@@ -16,7 +15,7 @@ from sqlsvm.engine.given import Database, opened, query_of
 from sqlsvm.lab.ask import counting
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
-from sqlsvm.notebook.told import described, in_python
+from sqlsvm.notebook.told import documented, in_python
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
@@ -122,6 +121,4 @@ def count(
 
 
 for _each in (inspect, describe, components, explain, count):
-    _each.__doc__ = described(
-        _each.__doc__, {name: p.default for name, p in signature(_each).parameters.items()}, _OTHERS
-    )
+    documented(_each, _OTHERS)

@@ -1,9 +1,9 @@
 """Messages name options as the command line does. In Python they name parameters: `add --folds 5` is `add folds=5`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from inspect import Parameter, cleandoc
+from inspect import Parameter, cleandoc, signature
 from textwrap import fill
 from typing import Any
 
@@ -63,6 +63,12 @@ def _given(name: str, word: str) -> str | None:
         known = (*domain.words, *domain.also) if isinstance(domain, Choice) else getattr(domain, "words", ())
         return repr(word) if word in known or ":" in word or word == "auto" else word if word.isupper() else None
     return word
+
+
+def documented(function: Callable[..., Any], others: Mapping[str, str]) -> None:
+    """Lists its parameters in its docstring."""
+    defaults = {name: p.default for name, p in signature(function).parameters.items()}
+    function.__doc__ = described(function.__doc__, defaults, others)
 
 
 def described(doc: str | None, defaults: Mapping[str, Any], others: Mapping[str, str]) -> str:
