@@ -24,6 +24,8 @@ class Statement:
 
 def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:
     """Numbers the named parameters of a query in the order in which they appear."""
+    if not query.find(exp.Placeholder):
+        return Statement(name, query, table)
     query = query.copy()  # parts of a query may be shared; numbering must see each of them
     placeholders = list(query.find_all(exp.Placeholder))
     names = list(dict.fromkeys(placeholder.name for placeholder in placeholders))

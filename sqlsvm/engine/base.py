@@ -182,13 +182,14 @@ class Engine(ABC):
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def text(self, statement: Sent) -> Text:
-        """The statement as this engine wants to read it."""
+        """The statement as this engine wants to read it. sqlglot need not copy it first: no tree of ours is written in
+        two dialects."""
         if isinstance(statement, Text):
             return statement
         if self.suffix:
             statement = statement.transform(lambda node: sql.suffixed(node, self.suffix))
         try:
-            return Text(statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE))
+            return Text(statement.sql(dialect=self.dialect, copy=False, unsupported_level=ErrorLevel.RAISE))
         except UnsupportedError as error:
             raise EngineError(f"{self.dialect} cannot express a statement", detail=str(error)) from error
 
