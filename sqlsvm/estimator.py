@@ -22,8 +22,9 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Database, opens_anew, query_of
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.model import predict as predicting
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import ByGroup, Evaluation, Named, Residuals
+from sqlsvm.model.evaluation import Evaluation, Named, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import normalised
@@ -282,7 +283,7 @@ class Relational(Fitted):
             self.groups_ = np.array([of.value for of in model.groups], dtype=object)
         else:
             self.coef_ = np.array([part.weights.values for part in model.parts])
-        self.intercept_ = np.array([part.intercept for part in model.parts])
+        self.intercept_ = np.array([leaf.intercept for _, leaf in model.leaves])
         names = [term.feature for term in model.inputs] if model.groups else [_name(w) for w in model.parts[0].weights]
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_iter_ = model.passes
@@ -298,9 +299,9 @@ class Relational(Fitted):
 
     def _scores(self, X: Frame) -> Values:
         model, rows = self._fitted(), columns_of(X)
-        if not model.classes:
+        if not model.kinds:
             return scores(model, rows)
-        return np.column_stack([scores(part, rows) for part in model.parts])
+        return np.column_stack([scores(part, rows) for part in model.against_others])
 
     def predict(self, X: Frame | Database, query: str | None = None) -> Any:
         """predict(frame): the prediction for each row in memory, in the kind of the frame: the label's own value, or
@@ -404,15 +405,14 @@ class RelationalSVC(Relational):
     def _predicted(self, X: Frame) -> Values:
         """The positive value where the score is above 0; of more classes, that with the largest score."""
         found = self._scores(X)
-        if self._fitted().groups:
-            predicted = self.classes_[(found > 0).astype(int)].astype(object)
-            predicted[np.isnan(found)] = None
-            return np.asarray(predicted)
-        if (lost := int(np.isnan(found if found.ndim == 1 else found.sum(axis=1)).sum())) > 0:
-            hint = "train with nulls='mean'"
-            raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
         place = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
-        return np.asarray(self.classes_[place])
+        predicted, lost = self.classes_[place], np.isnan(found if found.ndim == 1 else found.sum(axis=1))
+        if self._fitted().groups:
+            return np.asarray(np.where(lost, None, predicted.astype(object)))
+        if lost.any():
+            hint = "train with nulls='mean'"
+            raise DataError(f"{lost.sum():,} rows have no score: a feature is missing in them", hint=hint)
+        return np.asarray(predicted)
 
     def score(self, X: Database | Frame = None, y: Any = None) -> float:
         """The accuracy: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and

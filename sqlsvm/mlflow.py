@@ -144,4 +144,4 @@ def _has_probability(model: Model) -> bool:
 
 
 def _named_probabilities(model: Model) -> list[str]:
-    return [probability_column(each.value) for each in model.classes] or [PROBABILITY]
+    return list(map(probability_column, model.kinds)) or [PROBABILITY]

@@ -346,8 +346,6 @@ def _of_label() -> Iterator[Rule]:
     many, said = {"classes": GIVEN}, "the label {label} has {classes} classes, and "
     no_steps = said + "{solver} trains two"
     yield Rule({**many, "solver": NO_CUTS}, (), no_steps, DANE, "label known")
-    no_groups = said + "--by trains two, or a number"
-    yield Rule(many, ("by",), no_groups, "train each group alone, with WHERE", "label known")
     for option in ("select", "measure"):
         measures, missing = deciding(SEVERAL), f"there is no {{{option}}} of a label with more than two classes"
         yield Rule({**many, option: Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")

@@ -14,7 +14,7 @@ DECLARE
                     jsonpath '$.intercept.type() == "number" && $.intercept.abs() <= 1.7976931348623157e308'),
                 ('nulls', 'text', '$.nulls.type() == "string"'),
                 ('trained_on.label_values', 'a list of 2',
-                    '!exists($.trained_on.label_values ? (@ != null)) || $.trained_on.label_values.size() == 2 || $.classes.size() > 2'),
+                    '!exists($.trained_on.label_values ? (@ != null)) || $.trained_on.label_values.size() == 2 || exists($.classes[2]) || exists($.groups[*].classes[2])'),
                 ('support', 'no kernel machine, which sqlsvm predict knows', '!exists($.support ? (@ != null))'),
                 ('weights', 'a list', '$.weights.type() == "array"')) AS r (field, expected, test)
             UNION ALL
@@ -33,10 +33,10 @@ DECLARE
         ORDER BY c.n
         LIMIT 1);
 BEGIN
-    IF body @@ '$.format > 16' THEN
+    IF body @@ '$.format > 17' THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV005',
-            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 16)',
+            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 17)',
                              model, version, body ->> 'format'),
             HINT = 'With a newer sqlsvm type: sqlsvm upgrade --dsn URL';
     ELSIF wrong IS NOT NULL OR body ->> 'version' IS DISTINCT FROM version::text THEN

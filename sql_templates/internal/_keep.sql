@@ -35,7 +35,7 @@ BEGIN
         'label_centre', p.design -> 'label_centre', 'label_width', sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale'),
         'options', wanted, 'trained_on', p.design -> 'trained_on' || jsonb_build_object('database', 'postgresql:///' || current_database(),
             'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n') FROM jsonb_each(sqlsvm._run('relations', sqlsvm._arguments(p))) AS a)),
-        'format', 16,
+        'format', 17,
         'constraints', (SELECT coalesce(jsonb_agg(jsonb_build_object('row', l.name, 'slack', CASE WHEN l.at IS NULL
                 THEN -sqlsvm._dot(l.slope, beta) - l.intercept ELSE l.coefficient * beta[l.at] - l.intercept END) ORDER BY l.place), '[]')
             FROM pg_temp.sqlsvm_limits AS l))

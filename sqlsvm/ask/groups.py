@@ -7,22 +7,23 @@ from math import sqrt
 
 import numpy as np
 
+from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.of_rows import scores_of
 from sqlsvm.ask.residuals import quantile_of, residuals
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.engine.base import Rows
-from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Histogram, Measured, Residuals
+from sqlsvm.model.by_group import ByGroup, Found, Measured
+from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Residuals
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
-from sqlsvm.model.of_rows import of_number, of_two_classes
+from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Groups
 from sqlsvm.run.in_memory import with_own_categories
-
-Found = Evaluation | Residuals
 
 
 def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
@@ -35,17 +36,27 @@ def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
     for group in others:
         with groups.in_database(group, "none", scale="none", by_class=False) as here:
             part = parts[group.place]
-            found[group.place] = residuals(here, part, bins) if part.of_numbers else evaluate(here, part, bins=bins)
+            found[group.place] = _measured(here, part, bins)
     each = [found[group.place] for group in known]
     missed = problem.moments.n - sum(group.rows for group in known)
     measured = tuple(Measured(group.value, one) for group, one in zip(known, each, strict=True))
     return ByGroup(model.by or "", measured, _whole(each), max(0.0, missed))
 
 
+def _measured(here: Data, part: Model, bins: int) -> Found:
+    if part.classes:
+        return confusion_of(here, part)
+    return residuals(here, part, bins) if part.of_numbers else evaluate(here, part, bins=bins)
+
+
 def _of_rows(groups: Groups, rows: Rows, part: Model, bins: int) -> Found:
     design, rows = with_own_categories(groups.plan.design, rows)
-    scores = scores_of(design, rows, theta_of(replace(groups.plan, design=design), part))
+    plan = replace(groups.plan, design=design)
+    each = [scores_of(design, rows, theta_of(plan, one)) for one in part.parts]
     codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
+    if part.classes:
+        return of_several_classes(np.array(each), codes, weights, part.kinds)
+    (scores,) = each
     if not part.of_numbers:
         return of_two_classes(scores, codes, weights, bins)
     return of_number(codes - scores, codes, weights, quantile_of(part), bins)
@@ -55,6 +66,8 @@ def _whole(each: Sequence[Found]) -> Found | None:
     """Over all groups together. The scores of different groups are not compared, so there is no AUC."""
     if numbers := [found for found in each if isinstance(found, Residuals)]:
         return _of_numbers(numbers)
+    if several := [found for found in each if isinstance(found, Confusion)]:
+        return _of_several(several)
     classes = [found for found in each if isinstance(found, Evaluation)]
     if not classes:
         return None
@@ -67,6 +80,14 @@ def _whole(each: Sequence[Found]) -> Found | None:
         histogram=Histogram((), (), ()),
         blur=0.0,
     )
+
+
+def _of_several(each: Sequence[Confusion]) -> Confusion:
+    """Where rows were drawn in some of the groups, those of the others are all known."""
+    drawn = None
+    if not all(found.exact for found in each):
+        drawn = np.sum([found.rows if found.drawn is None else found.drawn for found in each], axis=0)
+    return Confusion(each[0].values, np.sum([found.matrix for found in each], axis=0), drawn)
 
 
 def _sum(found: Sequence[Bounded]) -> Bounded:

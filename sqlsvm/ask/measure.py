@@ -7,8 +7,9 @@ from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.residuals import residuals
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.run.data import Data
 

@@ -256,36 +256,6 @@ class Residuals(Sampled):
         return found | self.intervals_as_json() | _fairness(self.fairness)
 
 
-@dataclass(frozen=True)
-class Measured:
-    value: object
-    """Of the column that makes the groups."""
-    found: Evaluation | Residuals
-
-
-@dataclass(frozen=True)
-class ByGroup:
-    """How good a model with groups is."""
-
-    by: str
-    groups: tuple[Measured, ...]
-    whole: Evaluation | Residuals | None
-    """Over all groups together, without what compares scores; None if no row is in a group with a model."""
-    missed: float
-    """The rows of the join that are in no group with a model."""
-    of: Named = field(default=Named(), compare=False, repr=False)
-
-    def as_json(self) -> dict[str, Any]:
-        each = [{"value": one.value, **_short(one.found)} for one in self.groups]
-        whole = {} if self.whole is None else _short(self.whole)
-        return {"by": self.by, "rows_without_model": self.missed, "all": whole, "groups": each}
-
-
-def _short(found: Evaluation | Residuals) -> dict[str, Any]:
-    """Without histograms: there may be a thousand groups."""
-    return {name: value for name, value in found.as_json().items() if name != "histogram"}
-
-
 def _fairness(found: Sequence[Fairness]) -> dict[str, Any]:
     return {"fairness": [column.as_json() for column in found]} if found else {}
 

@@ -41,7 +41,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 16
+FORMAT = 17
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -248,6 +248,17 @@ class OfClass(Proven):
     """Of this class against all others. Those of all classes are divided by their sum."""
 
 
+def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
+    """Two classes are a model of another kind. All have weights for the same columns."""
+    if len(found) in (1, 2):
+        raise unexpected("no class, or 3 or more", [None] * len(found))
+    columns = [list(each.weights.columns) for each in found]
+    for place, each in enumerate(columns):
+        if each != columns[0]:
+            raise Misread("are not for the same columns as those of the first class").at("weights").at(place)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfGroup(Proven):
     """What a model with groups knows of one of them: all that a model of its rows alone would have."""
@@ -255,12 +266,23 @@ class OfGroup(Proven):
     value: object
     """Of the column that makes the groups."""
     join_rows: float
+    classes: Annotated[tuple[OfClass, ...], _distinct] = ()
+    """If there are more than two: the weights are in them."""
     label_rows: ByLabel = field(default_factory=dict)
     label_centre: float = 0.0
     label_width: float | None = None
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     validation: Mapping[str, Validated] = field(default_factory=dict)
+
+    @property
+    def used(self) -> int:
+        return sum(of.used for of in self.classes) or super().used
+
+    @property
+    def first(self) -> Proven:
+        """What has weights, or the first part of it."""
+        return self.classes[0] if self.classes else self
 
 
 @dataclass(frozen=True)
@@ -273,26 +295,18 @@ class Skipped:
 
 
 def _known_once(found: tuple[OfGroup, ...]) -> tuple[OfGroup, ...]:
-    """All groups have the same features, perhaps with other categories."""
-    features = [list(dict.fromkeys(each.weights.features)) for each in found]
+    """All groups have the same classes, and the same features, perhaps with other categories."""
+    features = [list(dict.fromkeys(each.first.weights.features)) for each in found]
+    classes = [[of.value for of in each.classes] for each in found]
     seen: set[object] = set()
     for place, each in enumerate(found):
         if each.value is None or each.value in seen:
             raise unexpected("a value that no other group has", each.value).at("value").at(place)
         if features[place] != features[0]:
             raise Misread("are not for the same features as those of the first group").at("weights").at(place)
+        if classes[place] != classes[0]:
+            raise Misread("are not the classes of the first group").at("classes").at(place)
         seen.add(each.value)
-    return found
-
-
-def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
-    """Two classes are a model of another kind. All have weights for the same columns."""
-    if len(found) in (1, 2):
-        raise unexpected("no class, or 3 or more", [None] * len(found))
-    columns = [list(each.weights.columns) for each in found]
-    for place, each in enumerate(columns):
-        if each != columns[0]:
-            raise Misread("are not for the same columns as those of the first class").at("weights").at(place)
     return found
 
 
@@ -307,7 +321,7 @@ class Model(Proven):
 
     A model with more than two classes has its weights in `classes`. Its certificate is that of the mean of all
     objectives; its gap is the largest of them. One with groups has them in `groups`: its objective and its bounds are
-    means over all rows of these."""
+    means over all rows of these. A group of a model with both has classes of its own."""
 
     name: str = field(metadata={"key": "model"})
     engine: str
@@ -387,9 +401,34 @@ class Model(Proven):
         group, or the model itself."""
         return tuple(map(self._part, self.family)) or (self,)
 
+    @property
+    def leaves(self) -> "tuple[tuple[tuple[object, ...], Model], ...]":
+        """Each vector of weights as a model of its own, with the values of the group and of the class that have it."""
+        if not self.family:
+            return (((), self),)
+        each = zip(self.family, self.parts, strict=True)
+        return tuple(((of.value, *values), leaf) for of, part in each for values, leaf in part.leaves)
+
     def part(self, place: int) -> "Model":
         """One of them."""
         return self._part(self.family[place])
+
+    @property
+    def kinds(self) -> tuple[object, ...]:
+        """The values of the label, if there are more than two."""
+        first = self.groups[0].classes if self.groups else ()
+        return tuple(of.value for of in self.classes or first)
+
+    @property
+    def against_others(self) -> "tuple[Model, ...]":
+        """For each of the kinds the model of it against all others: in groups it has these groups."""
+        return tuple(map(self._of_kind, range(len(self.kinds)))) if self.groups else self.parts
+
+    def _of_kind(self, place: int) -> "Model":
+        each = ((of, of.classes[place]) for of in self.groups)
+        proven = (replace(of, classes=(), **{name: getattr(own, name) for name in _PROVEN}) for of, own in each)
+        values = (f"not {self.kinds[place]}", self.kinds[place])
+        return replace(self, groups=tuple(proven), trained_on=replace(self.trained_on, label_values=values))
 
     def ungrouped_only(self, what: str, hint: str = "train one group alone, with WHERE") -> "Model":
         """Itself; an error for a model with groups."""
@@ -413,8 +452,9 @@ class Model(Proven):
 
     def _part(self, of: OfClass | OfGroup) -> "Model":
         own = {name: value for name, value in vars(of).items() if hasattr(self, name)}
-        own |= {"classes": (), "by": None, "groups": (), "skipped": (), "ungrouped": 0.0}
+        own |= {"by": None, "groups": (), "skipped": (), "ungrouped": 0.0}
         if isinstance(of, OfClass):
+            own["classes"] = ()
             own["label_rows"] = {"-1": self.join_rows - of.rows, "1": of.rows}
             own["trained_on"] = replace(self.trained_on, label_values=(f"not {of.value}", of.value))
         return replace(self, **own)
@@ -463,7 +503,9 @@ class Model(Proven):
     @property
     def _first(self) -> Proven:
         """What has weights, or the first part of it."""
-        return self.family[0] if self.family else self
+        if self.groups:
+            return self.groups[0].first
+        return self.classes[0] if self.classes else self
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -516,7 +558,7 @@ class Model(Proven):
 
 def _agreed(model: Model, where: str) -> Model:
     """Each class has a value of the label, and each feature that a map makes has a weight."""
-    values, number = model.trained_on.label_values, len(model.classes) or 2
+    values, number = model.trained_on.label_values, len(model.kinds) or 2
     if len(values) != number:
         wrong = unexpected(f"a list of {number}", list(values)).at("label_values").at("trained_on")
         raise wrong.error(where, EDITED)

@@ -62,16 +62,16 @@ def predict(engine: Engine, model: Model, rows: str | None = None, *, probabilit
     curves = probabilities_of(model) if probability else []
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
-    own = [probability_column(each.value) for each in model.classes] or [PROBABILITY]
+    own = list(map(probability_column, model.kinds)) or [PROBABILITY]
     for column in columns:
         if engine.fold(column.name, True) in (SCORE, PREDICTION, *(own if curves else [])):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
     operands = _operands(engine, model, columns)
-    if model.classes:
+    if model.kinds:
         _check_distinct(columns)
-        scores, values = [score(part, operands) for part in model.parts], [each.value for each in model.classes]
-        return predictions_of_classes(source, [c.name for c in columns], scores, values, curves)
+        scores = [score(part, operands) for part in model.against_others]
+        return predictions_of_classes(source, [c.name for c in columns], scores, model.kinds, curves)
     made = score(model, operands)
     if model.of_numbers:
         return numbers(source, made)
@@ -125,9 +125,9 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, 
         value = own.get(term.feature) or own.get(term.feature.lower()) or exp.column(term.feature, quoted=True)
         return Operand(value, term.kind)
 
-    if model.classes:
-        scores, values = [score(part, operand) for part in model.parts], [each.value for each in model.classes]
-        found = probabilities_of_classes(scores, curves) if curves else class_of(scores, values)
+    if model.kinds:
+        scores = [score(part, operand) for part in model.against_others]
+        found = probabilities_of_classes(scores, curves) if curves else class_of(scores, model.kinds)
         return found.sql(dialect=dialect or model.dialect)
     found = score(model, operand)
     return (chance_of(curves[0], found) if curves else found).sql(dialect=dialect or model.dialect)

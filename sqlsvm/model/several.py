@@ -48,6 +48,7 @@ def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], 
     return replace(
         _without_weights(models, rows),
         by=by,
+        classes=(),
         groups=groups,
         skipped=tuple(skipped),
         ungrouped=ungrouped,

@@ -44,7 +44,7 @@ def shorter_query(model: Model) -> str:
 
 def _features(model: Model) -> tuple[list[str], set[str]]:
     """The outputs that features with a weight are made of, and those of the others."""
-    used = {w for part in model.parts for w in np.asarray(part.weights.features)[part.weights.values != 0].tolist()}
+    used = {w for _, part in model.leaves for w in np.asarray(part.weights.features)[part.weights.values != 0].tolist()}
     read = {name for name in used if name not in model.mapped}
     read |= {name for each in model.maps if used & each.formulas.keys() for name in each.columns}
     inputs = [term.feature for term in model.inputs if term.feature != model.by]

@@ -9,8 +9,9 @@ from typing import Any, TextIO
 from sqlsvm.ask.describe import Description
 from sqlsvm.ask.explain import Explanation
 from sqlsvm.ask.inspect import Inspection
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook.told import reworded
 from sqlsvm.run.components import Components

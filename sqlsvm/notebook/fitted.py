@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import Database, is_query, opened, query_of
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model import predict as predicting
-from sqlsvm.model.evaluation import ByGroup
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.model import Model
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
@@ -98,13 +98,13 @@ class Fitted:
         """The weights as a frame, the most influential first: feature, category, weight, and the weight of the feature
         as it was scaled for the training. With several classes or groups, a column says whose they are."""
         model = self._fitted().linear()
-        whose = [[of.value] for of in model.family] or [[]]
         rows = [
-            (*of, w.feature, w.category, w.weight, w.scaled_weight)
-            for of, part in zip(whose, model.parts, strict=True)
+            (*values, w.feature, w.category, w.weight, w.scaled_weight)
+            for values, part in model.leaves
             for w in part.weights.heaviest()
         ]
-        names = [*([model.by or "class"] if model.family else []), "feature", "category", "weight", "scaled_weight"]
+        whose = [*([model.by or "group"] if model.groups else []), *(["class"] if model.kinds else [])]
+        names = [*whose, "feature", "category", "weight", "scaled_weight"]
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
     def measures(self, database: Database | None = None, query: str | None = None, part: Part | None = None) -> Any:

@@ -3,8 +3,9 @@
 from typing import Any
 
 from sqlsvm.measures import MEASURES, of_scores
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
 
 
 def of_measures(found: Evaluation | Residuals | Confusion) -> dict[str, list[Any]]:
@@ -22,7 +23,7 @@ def of_groups(found: ByGroup) -> dict[str, list[Any]]:
     each = [_values(one.found) for one in found.groups]
     names = dict.fromkeys(name for values in each for name in values)
     rows = {name: [values.get(name, NONE[0]) for values in each] for name in names}
-    return {found.by: [one.value for one in found.groups], "rows": [one.found.rows for one in found.groups], **rows}
+    return {found.by: [one.value for one in found.groups], "rows": [one.rows for one in found.groups], **rows}
 
 
 def _values(found: Evaluation | Residuals | Confusion) -> dict[str, float]:

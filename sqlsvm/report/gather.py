@@ -11,8 +11,9 @@ from sqlsvm.ask.measure import measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query.rewrites.split import Holdout

@@ -72,7 +72,7 @@ class Grouping:
     def _model(self, parts: dict[object, Model], skipped: list[Skipped], left_out: Moments | None) -> Model:
         model = grouped(self.groups.by.feature, parts, skipped, self.groups.ungrouped)
         model = replace(model, notes=tuple(self._notes(model)))
-        if left_out is None:
+        if left_out is None or model.kinds:
             return model
         held_out = self.groups.all.plan.design.target.by_class(left_out.n, left_out.n_negative)
         return replace(model, trained_on=replace(self.making.known, held_out=held_out))

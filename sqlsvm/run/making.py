@@ -174,9 +174,8 @@ def _parts(start: Model, group: object) -> tuple[Model, ...]:
     if group is None:
         return start.ungrouped_only("a training begins at one").parts
     if start.groups:
-        return tuple(
-            part for of, part in zip(start.groups, start.parts, strict=True) if plain(of.value) == plain(group)
-        )
+        each = zip(start.groups, start.parts, strict=True)
+        return tuple(one for of, part in each if plain(of.value) == plain(group) for one in part.parts)
     return start.parts
 
 

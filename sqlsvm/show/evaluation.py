@@ -7,9 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.measures import MEASURES, NUMBER, TWO, deciding, of_scores
+from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, deciding, of_scores
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion, f1, precision, recall
-from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Fairness, Residuals
+from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.query.rewrites.split import Part
 from sqlsvm.terminal import amount, printable, weight
@@ -40,7 +41,7 @@ def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: T
     table = columns(escape(printable(found.by)), numbers=(unit, *(name.replace("_", " ") for name in names)))
     for one in found.groups:
         measures = (MEASURES[name].value(one.found) for name in names)
-        table.add_row(Text(printable(str(one.value))), number(one.found.rows), *map(_short, measures))
+        table.add_row(Text(printable(str(one.value))), number(one.rows), *map(_short, measures))
     drawn = [on_paper(stream, table)]
     if found.whole:
         drawn.append(f"all groups\n\n{draw_evaluation(found.whole, label, classes, stream, weighted=weighted)}")
@@ -49,7 +50,8 @@ def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: T
     return "\n\n".join(drawn)
 
 
-OF_GROUPS = {TWO: tuple(n for n in deciding(TWO) if n != "loss"), NUMBER: ("mae", "rmse", "r2", "coverage")}
+OF_GROUPS = {label: tuple(n for n in deciding(label) if n != "loss") for label in (TWO, SEVERAL)}
+OF_GROUPS[NUMBER] = ("mae", "rmse", "r2", "coverage")
 """There is room for a few."""
 
 

@@ -84,13 +84,15 @@ def _more(model: Model, left: int) -> str:
 
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
     """Of a model with several classes or groups those of each, one table after the other."""
-    if not model.family:
-        return _weights(model, top, stream)
-    drawn, said = (
-        zip(model.family, (_weights(part, top, stream) for part in model.parts), strict=True),
-        model.by or model.label,
-    )
-    return "\n\n".join(f"{printable(said)} = {printable(str(each.value))}\n\n{text}" for each, text in drawn)
+    levels = [
+        printable(name)
+        for name in (*([model.by or ""] if model.groups else []), *([model.label] if model.kinds else []))
+    ]
+    drawn = []
+    for values, leaf in model.leaves:
+        whose = ", ".join(f"{name} = {printable(str(value))}" for name, value in zip(levels, values, strict=True))
+        drawn.append(f"{whose}\n\n{_weights(leaf, top, stream)}" if whose else _weights(leaf, top, stream))
+    return "\n\n".join(drawn)
 
 
 def _weights(model: Model, top: int | None, stream: TextIO) -> str:
@@ -109,16 +111,16 @@ def _weights(model: Model, top: int | None, stream: TextIO) -> str:
 
 
 def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
-    found = model.as_json()
-    kept = {name: found[name] for name in ("model", "version", "label")}
+    return {"model": model.name, "version": model.version, "label": model.label} | _weights_as_json(model, top)
+
+
+def _weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
     if not model.family:
-        return kept | _of_one(model, top)
-    each = [{"value": plain(of.value), **_of_one(p, top)} for of, p in zip(model.family, model.parts, strict=True)]
-    return kept | ({"classes": each} if model.classes else {"by": model.by, "groups": each})
-
-
-def _of_one(model: Model, top: int | None) -> dict[str, Any]:
-    return {"intercept": plain(model.intercept), "weights": [plain(vars(w)) for w in model.weights.heaviest(top)]}
+        weights = [plain(vars(w)) for w in model.weights.heaviest(top)]
+        return {"intercept": plain(model.intercept), "weights": weights}
+    each = zip(model.family, model.parts, strict=True)
+    found = [{"value": plain(of.value), **_weights_as_json(part, top)} for of, part in each]
+    return {"by": model.by, "groups": found} if model.groups else {"classes": found}
 
 
 def _facts(model: Model) -> Iterator[tuple[str, str]]:
@@ -144,7 +146,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(model.classes)}, each against all others; these are the means, and the largest gap"
     yield from (("groups", line) for line in groups(model))
     yield "gap", gap(model)
-    weights = sum(len(part.weights) for part in model.parts)
+    weights = sum(len(part.weights) for _, part in model.leaves)
     yield "features", f"{len(model.features)}{'' if model.support else f', with {weights} weights'}"
     yield from vectors(model)
     yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
@@ -176,7 +178,8 @@ def groups(model: Model) -> Iterator[str]:
     """How many there are, and which were skipped."""
     if model.groups:
         of = f"{amount(len(model.groups))} of {printable(model.by or '')}"
-        yield f"{of}; the objective and its bounds are means over all rows, the gap is the largest"
+        each = f", each with {len(model.kinds)} classes, each of these against all others" if model.kinds else ""
+        yield f"{of}{each}; the objective and its bounds are means over all rows, the gap is the largest"
 
 
 def constraints(model: Model) -> Iterator[str]:

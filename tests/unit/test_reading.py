@@ -196,8 +196,10 @@ FIELDS = {
     14: _FORM_14,
     15: _FORM_14,
     16: _FORM_14 | {"label_width"},
+    17: _FORM_14 | {"label_width"},
 }
-"""In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured."""
+"""In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
+form 17 classes."""
 
 
 def test_each_form_has_its_fields() -> None:
