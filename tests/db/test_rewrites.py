@@ -10,6 +10,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
+from tests.ground import counting
 from tests.ground.rewriting import check
 from tests.ground.trained import training
 from tests.typed import asked, run
@@ -28,6 +29,11 @@ def test_random_queries(shared_engine: Engine) -> None:
             error.add_note(f"seed {seed}")
             raise
     assert found.count("checked") >= FEW // 4
+
+
+def test_random_queries_are_counted(shared_engine: Engine) -> None:
+    found = [counting.check(shared_engine, seed) for seed in range(520_000, 520_006)]
+    assert found.count("equal") > 3
 
 
 @pytest.mark.parametrize(
