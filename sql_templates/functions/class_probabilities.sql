@@ -12,10 +12,9 @@ BEGIN
             MESSAGE = format('model "%s" has no more than two classes', model),
             HINT = 'SELECT sqlsvm.predict_proba(model, features) gives the probability of the positive one.';
     END IF;
-    PERFORM sqlsvm._check_probability(body, c -> 'probability') FROM jsonb_array_elements(body -> 'classes') AS c;
     RETURN QUERY
         WITH scored AS MATERIALIZED (
-            SELECT n, sqlsvm._label_text(c -> 'value') AS said, sqlsvm._probability(c -> 'probability',
+            SELECT n, sqlsvm._label_text(c -> 'value') AS said, sqlsvm._probability(body, c -> 'probability',
                 nullif(sqlsvm._score(body || c || '{"classes": []}', features), 'NaN')) AS own
             FROM jsonb_array_elements(body -> 'classes') WITH ORDINALITY AS r (c, n)
         )

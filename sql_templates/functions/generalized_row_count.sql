@@ -24,7 +24,18 @@ BEGIN
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
-    PERFORM sqlsvm._check_pairs(p, theta);
+    IF NOT (p.design ->> 'one_bag')::boolean AND p.design ->> 'method' = 'exact' THEN  -- the list of pairs can be as long as the join
+        given := sqlsvm._arguments(p, theta);
+        given.bound := 0;
+        given.buckets := 1;
+        PERFORM sqlsvm._run('list', given);
+        rows := (sqlsvm._run('pairs', given) -> 'pairs' -> 0 ->> 'n')::float8;
+        PERFORM sqlsvm._drop('list');
+        IF rows > 1e7 THEN
+            RAISE EXCEPTION 'exact thresholds would sort % pairs of scores', to_char(rows, 'FM999,999,999,999,990') USING ERRCODE = 'SV003',
+                HINT = 'Compile it again with --counting grid, which rounds the scores.';
+        END IF;
+    END IF;
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
         rows := CASE WHEN label < 0 THEN p.n_negative ELSE p.n - p.n_negative END;
         PERFORM sqlsvm._check_levels(epsilon, rows);

@@ -7,8 +7,7 @@ DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
 BEGIN
     PERFORM sqlsvm._refuse_classes(body);
-    PERFORM sqlsvm._check_probability(body, body -> 'probability');
-    RETURN sqlsvm._probability(body -> 'probability', nullif(sqlsvm._score(body, features), 'NaN'));
+    RETURN sqlsvm._probability(body, body -> 'probability', nullif(sqlsvm._score(body, features), 'NaN'));
 END
 $$;
 

@@ -31,7 +31,17 @@ BEGIN
         given.buckets := buckets;
         answers := sqlsvm._run('row count', given);
         PERFORM sqlsvm._drop('row count');
-        RETURN QUERY SELECT c.feature, c.value, row_count.label, c.count FROM sqlsvm._value_counts(p, answers) AS c;
+        RETURN QUERY
+            SELECT e ->> 'feature', r.value::text, row_count.label, r.c
+            FROM jsonb_array_elements(p.design -> 'coordinates') AS e,
+                jsonb_to_recordset(answers -> ('values ' || ((e ->> 'place')::integer - 1))) AS r (value float8, c float8)
+            WHERE e ->> 'role' = 'value' AND r.c > 0
+            UNION ALL
+            SELECT r.feature, CASE WHEN k.n IS NOT NULL THEN coalesce(k.v, '(other)') END, row_count.label, r.c
+            FROM (SELECT d ->> 'feature' AS feature, r.* FROM jsonb_array_elements(p.design -> 'dictionaries') AS d,
+                jsonb_to_recordset(answers -> ('categories ' || (d ->> 'number'))) AS r (n integer, c float8)) AS r
+            LEFT JOIN (SELECT c.* FROM jsonb_array_elements(p.design -> 'dictionaries') AS d, sqlsvm._categories(d) AS c) AS k ON k.n = r.n
+            WHERE r.c > 0;
     END LOOP;
     PERFORM sqlsvm._close();
 END

@@ -21,7 +21,19 @@ BEGIN
     SELECT array_agg(m.dictionary ORDER BY m.place), array_agg(m.total ORDER BY m.place), array_agg(m.squares ORDER BY m.place),
         array_agg(m.largest ORDER BY m.place), array_agg(m.negative ORDER BY m.place)
     INTO p.dictionary, p.total, p.squares, p.largest, p.negative
-    FROM sqlsvm._moments(p.design, answers) AS m;
+    FROM (  -- a row for each place in theta, also for a category that no row of the join has
+        SELECT c.at + 1 AS place, NULL::integer AS dictionary,
+            (c.sums ->> ('total' || c.at))::float8 AS total, (c.sums ->> ('squares' || c.at))::float8 AS squares,
+            (c.sums ->> ('largest' || c.at))::float8 AS largest, (c.sums ->> ('negative' || c.at))::float8 AS negative
+        FROM (SELECT (i ->> 'place')::integer - 1 AS at, answers -> ('moments ' || (i ->> 'node')) -> 0 AS sums
+            FROM jsonb_array_elements(p.design -> 'coordinates') AS i) AS c
+        UNION ALL
+        SELECT k.n, k.number, coalesce(r.total, 0), coalesce(r.total, 0), 1, coalesce(r.negative, 0)
+        FROM (SELECT c.n, (d ->> 'number')::integer AS number
+            FROM jsonb_array_elements(p.design -> 'dictionaries') AS d, sqlsvm._categories(d) AS c) AS k
+        LEFT JOIN (SELECT r.* FROM jsonb_array_elements(p.design -> 'dictionaries') AS d, jsonb_to_recordset(
+            answers -> ('category moments ' || (d ->> 'number'))) AS r (n integer, total float8, negative float8)) AS r ON r.n = k.n
+    ) AS m;
     p.size := coalesce(cardinality(p.total), 0);
     PERFORM sqlsvm._check_moments(p, (sizes ->> 'n_unlabelled')::float8);
     p := sqlsvm._with_constants(p, given);

@@ -12,6 +12,7 @@ DECLARE
         SELECT DISTINCT c ->> 'feature' FROM jsonb_array_elements(
             program.description -> 'coordinates' || (program.description -> 'dictionaries')) AS c WHERE c ->> 'feature' <> '');
     odd text;
+    wrong record;
 BEGIN
     IF beta IS NULL THEN
         RETURN sqlsvm._newest_weights(program.name);
@@ -30,7 +31,25 @@ BEGIN
         RAISE EXCEPTION 'beta has a weight for "%", which is not a feature', odd USING ERRCODE = 'SV003',
             HINT = format('The features are %s.', array_to_string(features, ', '));
     END IF;
-    PERFORM sqlsvm._check_weights(program, beta);
+    IF coalesce((beta ->> 'intercept') <> '0', false) AND NOT program.description @> '{"coordinates": [{"role": "intercept"}]}' THEN
+        RAISE EXCEPTION 'beta has an intercept, which the features do not' USING ERRCODE = 'SV003', HINT = 'Leave it out.';
+    END IF;
+    SELECT g.feature, g.weight, g.categorical INTO wrong FROM (
+        SELECT 'intercept' AS feature, beta -> 'intercept' AS weight, false AS categorical WHERE beta ? 'intercept'
+        UNION ALL
+        SELECT w.key, w.value, program.description @> jsonb_build_object('dictionaries', jsonb_build_array(jsonb_build_object('feature', w.key)))
+        FROM jsonb_each(beta -> 'weights') AS w
+        UNION ALL
+        SELECT o.key, o.value, false FROM jsonb_each(beta -> 'other') AS o) AS g
+    WHERE CASE WHEN g.categorical THEN g.weight @? '$ ? (@.type() != "object" || exists(@.* ? (@.type() != "number")))'
+        ELSE jsonb_typeof(g.weight) <> 'number' END LIMIT 1;
+    IF wrong.categorical THEN
+        RAISE EXCEPTION 'the weights of the categorical feature "%" are not an object of numbers', wrong.feature
+            USING ERRCODE = 'SV003', HINT = format('Write {"%s": {"VALUE": 0.1}}.', wrong.feature);
+    ELSIF found THEN
+        RAISE EXCEPTION 'the weight of "%" is not a number: %', wrong.feature, wrong.weight USING ERRCODE = 'SV003',
+            HINT = format('Write {"%s": 0.1}.', wrong.feature);
+    END IF;
     RETURN beta;
 END
 $$;

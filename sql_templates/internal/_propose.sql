@@ -1,9 +1,11 @@
 -- The next point and the width of its pass. If the gap hardly shrinks, level steps are made, which converge without a metric.
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
+-- The error of the grid falls with the square of its buckets, and the cost of a pass grows with them, so each pass is as coarse as its
+-- purpose allows: it may be off by a tenth of the gap that it can hope to reach. NULL if counting is exact.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
     p sqlsvm._problem, at sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty, tol float8,
-    OUT point float8[], OUT width float8)
+    OUT point float8[], OUT width float8, OUT buckets integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -12,7 +14,19 @@ DECLARE
     soft CONSTANT boolean := at.heap
         OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * penalty.lambda) > 0.2 * tol * size;
     stuck CONSTANT boolean := at.gap > 0.5 * (SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass - 6);
+    -- A first guess; every pass measures it.
+    error_at_one float8 := coalesce((p.design ->> 'roundings')::float8, 3) / 8 * at.grain;
+    wanted float8 := greatest(1e-4, 0.1 * tol);
 BEGIN
+    IF NOT (p.design ->> 'one_bag')::boolean AND p.design ->> 'method' <> 'exact' THEN
+        IF at.pass > 0 THEN
+            error_at_one := (SELECT coalesce(nullif(c.error * c.buckets * c.buckets, 0), error_at_one)
+                FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass);
+            wanted := 0.1 / 2 ^ least(at.stalls, 2) * at.objective_upper
+                * greatest(tol, CASE WHEN metric IS NULL THEN 0.5 ELSE 0.001 END * least(1, at.gap));
+        END IF;
+        buckets := greatest(4, least(65536, ceil(sqrt(error_at_one / greatest(wanted, 1e-12)))));
+    END IF;
     width := 0;
     IF at.pass > 0 AND (metric IS NULL OR stuck) THEN
         point := sqlsvm._level_point(at, penalty);

@@ -47,9 +47,8 @@ BEGIN
         at.grain := 0.3;
     END IF;
     WHILE at.pass = 0 OR at.gap > tol AND NOT at.nothing AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
-        SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, metric, penalty, tol) AS s;
+        SELECT s.point, s.width, s.buckets INTO point, width, buckets FROM sqlsvm._propose(p, at, metric, penalty, tol) AS s;
         point := sqlsvm._repaired(penalty, point);
-        buckets := sqlsvm._buckets(p, at, CASE WHEN metric IS NULL THEN 0.5 ELSE 0.001 END, tol);
         began := clock_timestamp();
         cut := sqlsvm._pass(p, sqlsvm._to_raw(p, point), buckets, width);
         -- On scaled features, where the value of the cut at the point is the same.
