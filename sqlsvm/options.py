@@ -76,7 +76,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Share(Number):
-    """Or a word: the share that an error takes, or the time from which on rows are kept out."""
+    """Or a word: an error that decides the share, or the time of the first row that is kept out."""
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, str):

@@ -31,7 +31,7 @@ from sqlsvm.solve.arrays import Array
 steps = logging.getLogger(__name__)
 
 OF_ROWS = "accuracy", "weighted_f1"
-"""The measures to which a class counts as much as it has rows."""
+"""In these measures a class counts as much as it has rows."""
 
 
 def confusion_held_out(problem: Data, model: Model) -> Confusion:

@@ -1,4 +1,4 @@
-"""Heavy keys: those on which most rows of the join come together, for each many-to-many edge."""
+"""Heavy keys: those that make most rows of the join, for each many-to-many edge."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ ByLabel = tuple[float, float]
 
 @dataclass(frozen=True)
 class Asked:
-    """A theta, a plan, and the size of the steps in which scores are counted."""
+    """A theta, a plan, and the size of a step: scores are counted in steps."""
 
     work: Workspace
     plan: Plan

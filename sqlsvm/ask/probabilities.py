@@ -25,7 +25,7 @@ PLACES = 4096
 """On the grid, over the range of the scores."""
 GROUPS = 20
 LEAST = float(np.finfo(float).eps)
-"""The log loss takes no probability for smaller, nor one minus it."""
+"""In the log loss no probability is smaller than this, and none is larger than one minus this."""
 
 
 # -- fitting -----------------------------------------------------------------------------------------------------------

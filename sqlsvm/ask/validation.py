@@ -129,7 +129,7 @@ def _mean(found: Sequence[Validated], rows: Array) -> Validated:
 
 def _validated(folds: Sequence[tuple[Measures, Measures]], name: str) -> Validated:
     """The folds share no row of the label's relation, so their errors are independent. Where these are not known, the
-    error is that by which the folds differ."""
+    error is how much the folds differ."""
     values = tuple(measures[name] for measures, _ in folds)
     if all(name in errors for _, errors in folds):
         error = float(np.sqrt(sum(errors[name] ** 2 for _, errors in folds))) / len(values)

@@ -37,7 +37,7 @@ class Several:
     option: Option
     trainings: "Mapping[str, Training]"
     states: Mapping[str, str]
-    """The names under which their passes are kept."""
+    """Their passes are kept under these names."""
     select: "Select | None"
 
     @classmethod

@@ -197,7 +197,7 @@ SLACK = 1e-12
 
 
 def quantiles(columns: Columns, c: Number, n: float) -> Statement:
-    """The least value up to which there are so many of the n rows where the number is known."""
+    """The least value such that so many of the n rows with a known number are not above it."""
     rows = sql.select([(sql.column(c.column, "t"), "x"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
     values = sql.grouped(sql.columns(["x"]), [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
     return statement(f"quantiles {c.place}", sql.at_ranks(values, [q * n * (1.0 - SLACK) for q in QUANTILES]))

@@ -53,7 +53,7 @@ class Counts:
     apart: bool = False
     """Do the messages down carry neg?"""
     parts: Sequence[str] = ()
-    """Columns of the root by which the messages down are kept apart."""
+    """Columns of the root: messages down are kept apart by them."""
     factors: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers by which each row of the root counts more often, from its columns. They may be negative. The messages
     down carry such a count for each, under its name."""

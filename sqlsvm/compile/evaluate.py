@@ -92,7 +92,7 @@ def _residuals(plan: Plan) -> Statement:
 
 
 def sums_of_residuals() -> Statement:
-    """SELECT the rows, and the sums by which residuals are measured."""
+    """SELECT the rows, and the sums that residuals are measured with."""
     s, c, zero = sql.column("s"), sql.column(COUNT), sql.number(0)
     over = sql.greatest(s.copy(), zero)
     under = sql.greatest(exp.Neg(this=s.copy()), zero.copy())

@@ -113,12 +113,12 @@ def values_of(plan: Plan, node: int) -> list[str]:
 
 
 def root_columns(plan: Plan, root: int) -> list[str]:
-    """What the answer needs of the root, and every key by which others are met."""
+    """What the answer needs of the root, and every key that joins others to it."""
     return list(dict.fromkeys([*_met_by(plan, root), *columns_of(plan, root)]))
 
 
 def _met_by(plan: Plan, node: int) -> list[str]:
-    """The keys by which a node is met, each once."""
+    """The keys that join a node to others, each once."""
     return list(dict.fromkeys(key(v) for e in plan.tree.edges_of(node) for v in e.on))
 
 

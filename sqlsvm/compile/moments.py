@@ -133,7 +133,7 @@ def category_moments_name(number: int) -> str:
 
 
 def asked(plan: Plan, measured: frozenset[str]) -> set[int]:
-    """The nodes at which something is measured."""
+    """The nodes where something is measured."""
     found = plan.featured if measures_categories(measured) else plan.coordinates
     return set(filter(found, range(len(plan.tree.nodes))))
 

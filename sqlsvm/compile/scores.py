@@ -234,5 +234,5 @@ def carried(plan: Plan, node: int) -> Named:
 
 
 def fold_keys(plan: Plan, node: int) -> list[int]:
-    """The keys by which a core's counts are grouped back to what folds into it."""
+    """The counts of a core are grouped by these keys, back to what folds into it."""
     return sorted({v for _, edge in plan.folded(node) for v in edge.on})

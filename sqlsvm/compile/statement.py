@@ -23,7 +23,7 @@ class Statement:
 
 
 def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:
-    """Numbers the named parameters of a query in the order in which they appear."""
+    """Numbers the named parameters of a query in the order of their first use."""
     if not query.find(exp.Placeholder):
         return Statement(name, query, table)
     query = query.copy()  # parts of a query may be shared; numbering must see each of them

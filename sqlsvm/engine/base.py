@@ -275,7 +275,7 @@ class Engine(ABC):
         return query
 
     def placed(self, made: E) -> E:
-        """New tables and views with the schema in which the user's own CREATE would make them."""
+        """New tables and views with a schema: the one where a CREATE of the user would make them."""
         return made
 
     # -- the catalog ---------------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ class Engine(ABC):
 
     @abstractmethod
     def blur(self, column: Column, of: exp.Query) -> str | None:
-        """The type or collation under which different texts of this column are equal, if any."""
+        """A type or collation of the column, if different texts are equal under it."""
 
     def composite(self, column: Column) -> bool:
         """Is IS NULL true for a value of this whose parts are all NULL, although two such values are equal?"""

@@ -13,7 +13,7 @@ from sqlsvm.errors import QueryError
 HIDDEN = {"LIKE": "~~", "ILIKE": "~~*", "NOT LIKE": "!~~", "NOT ILIKE": "!~~*", "SIMILAR TO": "~", "BETWEEN": ">= <=",
           "IN": "=", "IS DISTINCT FROM": "=", "IS NOT DISTINCT FROM": "=", "CASE": "=", "NULLIF": "=", "USING": "=",
           "NATURAL": "="}  # fmt: skip
-"""Words in which operators are hidden."""
+"""Words that stand for operators."""
 
 _MORE = (exp.NullSafeEQ, exp.NullSafeNEQ, exp.SimilarTo)
 """Binary nodes that OPERATOR(schema.=) does not replace."""

@@ -109,7 +109,7 @@ class Postgres(PgCatalog):
         return f"PostgreSQL {number.split()[0]}"
 
     def look_in(self, path: Sequence[str]) -> None:
-        """The schemas in which the names of the user are looked up, instead of those of the session's search_path."""
+        """The names of the user are looked up in these schemas, instead of those of the session's search_path."""
         self._names = Names(self._ask, self.describe, self.fold, path)
 
     def bound(self, query: Q) -> Q:

@@ -478,7 +478,7 @@ class Spark(Engine):
         return not ours and (_is_file(table) or (self._in_snapshot and (bool(table.db) or name.name not in local)))
 
     def _view(self, table: exp.Table) -> str:
-        """The name in this session under which a table or file is read as it is now."""
+        """The name in this session that stands for a table or file as it is now."""
         bare = _plain(table)
         key = bare.sql(self.dialect)
         if key not in self._read:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 SOON = 0.05
 NOW_AND_THEN = 1.0
 PATIENCE = 30.0
-"""Seconds in which a thread begins, also on a busy machine."""
+"""A thread begins within so many seconds, also on a busy machine."""
 
 
 class _Flag:

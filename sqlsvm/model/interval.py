@@ -70,7 +70,7 @@ def of_strata(squares: Iterable[float], sizes: Iterable[Sizes]) -> tuple[float, 
 
 @dataclass(frozen=True)
 class Scale:
-    """On which the error of a measure is about symmetric. `range` is where the measure is."""
+    """The error of a measure is about symmetric on it. `range` is where the measure is."""
 
     to: Callable[[float], float]
     back: Callable[[float], float]
@@ -135,5 +135,5 @@ def student(degrees: float) -> float:
 
 @cache
 def _nodes() -> tuple[np.ndarray, np.ndarray]:
-    """Of a Gauss quadrature, which takes longer to make than to import all else."""
+    """The nodes of a Gauss quadrature. To make them takes longer than all imports together."""
     return np.polynomial.legendre.leggauss(80)

@@ -101,7 +101,7 @@ def probability_column(value: object) -> str:
 
 
 def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence[Probability]) -> exp.Expression:
-    """All of them as one array, in which the expression of each score stands once."""
+    """All of them as one array. It has the expression of each score once."""
     named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
     each = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     own: sql.Named = [(chance(p, s), name) for p, s, name in zip(curves, each, _chances(curves), strict=True)]
@@ -128,7 +128,7 @@ def _chances(curves: Sequence[Probability]) -> list[str]:
 
 
 def class_of(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:
-    """The class as one expression, in which that of each score stands once."""
+    """The class as one expression. It has that of each score once."""
     named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     found = exp.select(best_class(each, values)).from_(sql.derived(exp.select(*named), "s"), copy=False)
@@ -153,7 +153,7 @@ def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
 
 
 def chance_of(probability: Probability, score: exp.Expression) -> exp.Expression:
-    """As one expression, in which that of the score stands once."""
+    """As one expression. It has that of the score once."""
     rows = sql.derived(exp.select(exp.alias_(score, SCORE)), "s")
     return exp.select(chance(probability, exp.column(SCORE, table="s"))).from_(rows, copy=False).subquery(copy=False)
 

@@ -39,7 +39,7 @@ class EdgeFacts:
 
 @dataclass(frozen=True)
 class Heaviest:
-    """The key on which most pairs of rows of two relations meet."""
+    """The key with the most pairs of rows of two relations."""
 
     key: tuple[object, ...]
     left: float

@@ -10,7 +10,7 @@ BOUND = "bound"
 """The residual of a row is z = bound - sign * score."""
 
 WIDTH = "width"
-"""The distance from 0 up to which a residual is counted in part; for a histogram, the width of a bin."""
+"""A residual that is closer to 0 than this is counted in part; for a histogram, the width of a bin."""
 
 LABEL = "label"
 """The code of the rows to count, where one class is counted at a time."""
@@ -35,7 +35,7 @@ SPAN = "span"
 answer gives it to the statements after it."""
 
 LEVELS = "levels"
-"""An array: the counts to which a sketch rounds down."""
+"""An array: a sketch rounds counts down to these."""
 
 SLACK = "slack"
 """How far a sketched pass moves each row, as a share of the sizes of its terms."""
@@ -53,7 +53,7 @@ TURN = "turn"
 """A number in [0, 1) that turns the points of a sample, each within its part of that interval."""
 
 SEED = "seed"
-"""The seed by which a database thins a table."""
+"""The seed for the thinning of a table by the database."""
 
 POINTS = "points"
 """An array for each node: numbers in [0, 1). Where the join's rows are those of one node, places in [0, N) there."""

@@ -144,7 +144,7 @@ class Plan:
 
     @cached_property
     def foreign(self) -> dict[int, Edge]:
-        """The neighbours to which the label's node points by keys, if no node behind them multiplies rows."""
+        """The neighbours that the label's node points to by keys, if no node behind them multiplies rows."""
         tree, root = self.tree, self.label_node
         parents = {node: edge for node, edge in tree.down(root) if edge}
         once = {n for n, edge in parents.items() if edge.on and edge.unique_at(n) and not self.weighted(n)}

@@ -213,7 +213,7 @@ def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str |
 
 
 DIGITS = 20
-"""The bits that are kept of a mean: more may depend on the order in which rows are added up."""
+"""So many bits of a mean are kept: more may depend on the order of the rows in the sum."""
 
 
 def numeric(engine: Engine, query: FeatureQuery, label: Feature, *, centred: bool = True) -> Numeric:

@@ -215,7 +215,7 @@ class Term:
 
     @property
     def is_found(self) -> bool:
-        """Is it the number under which a LEFT JOIN finds rows? Only working tables have it."""
+        """Is it the number that a LEFT JOIN finds rows by? Only working tables have it."""
         return isinstance(self.expression, exp.Column) and self.expression.name.startswith(FOUND)
 
 
@@ -382,7 +382,7 @@ class FeatureQuery:
     marks: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
     time: Moment | None = None
-    """By which the rows of the label's relation are split."""
+    """The time that splits the rows of the label's relation."""
     relied: tuple[Key, ...] = ()
     """The keys along which columns were brought to another relation. They were unique when the query was read, which is
     before the snapshot."""
@@ -454,7 +454,7 @@ class FeatureQuery:
 
     @property
     def parents(self) -> dict[str, str]:
-        """From which relation a LEFT JOIN looks for another one."""
+        """The relation that a LEFT JOIN starts from, for each one that it looks for."""
         return {j.relation: j.parent for j in (*self.left_joins, *self.numbered)}
 
     def left_join(self, alias: str) -> LeftJoin | None:

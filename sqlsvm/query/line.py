@@ -154,7 +154,7 @@ def _share(name: str) -> exp.Expression:
 
 
 def _code(node: exp.Expression) -> exp.Expression:
-    """One number for a node of all keys: the slot with which it begins, and its level."""
+    """One number for a node of all keys: its first slot, and its level."""
     start = sql.plus(sql.column("base"), sql.product(exp.paren(node.copy()), sql.column("size")))
     code = sql.plus(sql.product(exp.paren(start), sql.number(LEVELS + 1)), sql.column("level"))
     return exp.cast(code, exp.DType.BIGINT)

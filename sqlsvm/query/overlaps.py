@@ -21,7 +21,7 @@ from sqlsvm.query.line import AFTER, AT, BEFORE, HIGH, LOW
 from sqlsvm.query.names import relations_in
 
 RARE = 0.01
-"""The share of reversed intervals up to which two columns are taken for the ends of one."""
+"""With a larger share of reversed intervals, two columns are not taken for the ends of one."""
 
 _OPEN = 2
 """Among equal values, a start that is not in its interval stands so far after one that is."""

@@ -15,7 +15,7 @@ class Variable:
 
     @property
     def is_found(self) -> bool:
-        """Is it the number under which a LEFT JOIN finds rows?"""
+        """Is it the number that a LEFT JOIN finds rows by?"""
         return self.terms[0].is_found
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What auto has chosen, and the curve by which it was chosen."""
+"""What auto has chosen, and the curve that it was chosen from."""
 
 from collections.abc import Mapping, Sequence
 

@@ -104,7 +104,7 @@ def _measures(report: Report, found: Confusion) -> Element:
 
 
 def _matrix(report: Report, found: Confusion) -> Element:
-    """Counts, or weights of rows, in which a row of the table is a class."""
+    """Counts or weights of rows. Each row of the table is a class."""
     number = weight if report.model.weighted else amount
     names = [str(value) for value in found.values]
     rows = [(name, *map(number, row)) for name, row in zip(names, found.matrix.tolist(), strict=True)]

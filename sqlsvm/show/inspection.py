@@ -146,7 +146,7 @@ def _features(found: Inspection) -> Table:
 
 
 def _heavy(found: Inspection, place: int) -> Table:
-    """The keys on which most rows come together, and the rows without them."""
+    """The keys that make the most rows, and the rows without them."""
     keys = found.heavy[place]
     found_by = " (found by a sketch)" if keys.approximate else ""
     table = columns(

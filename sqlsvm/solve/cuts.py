@@ -141,7 +141,7 @@ class Bundle:
         return best
 
     def _guess(self, centre: Array, above: float) -> float:
-        """The logarithm of the multiplier with which the steepest descent falls so far, if no other cut is met."""
+        """The logarithm of the multiplier that makes the steepest descent fall so far, if it meets no other cut."""
         steepest = self._slopes[np.argmax(self._slopes @ centre + self._offsets)] + self.penalty.slope(centre)
         longest = float(np.log(1.0 / self.penalty.curvature))
         squares = float(steepest @ steepest)

@@ -40,7 +40,7 @@ class LocalProblem:
     loss: Loss
     penalty: Penalty
     unit: float = 1.0
-    """In which widths are measured: that of residuals."""
+    """The unit of widths: that of residuals."""
     optima: dict[tuple[Loss, float, float], Array] = field(default_factory=dict)
     """Those of the sample that are known."""
     ahead: Array | float = 0.0

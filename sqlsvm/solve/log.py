@@ -34,7 +34,7 @@ class Log(ABC):
         self.cuts: list[Cut] = []
         self.history: list[Record] = []
         self.strengths: list[float] = []
-        """Of the penalty for which each pass was made. A resumed run may have another."""
+        """The strength of the penalty of each pass. A resumed run may have another."""
         self.best = 0
         for point, cut, seconds, strength in state.passes() if state else ():
             self.add(point, cut, seconds, strength)

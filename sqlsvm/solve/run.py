@@ -95,7 +95,7 @@ class Run(Log, Generic[Asked]):
 
     @property
     def finished(self) -> bool:
-        """No pass helps where the gap would be small enough but for rounding."""
+        """No pass helps if rounding alone keeps the gap too large."""
         known = bool(self.cuts) and self.begun
         return super().finished or (known and self.gap - self.parts.rounding <= self.effort.tol)
 

@@ -85,7 +85,7 @@ def column_of(engine: Engine, table: Table, flag: str, name: str) -> Value:
 def task(
     engine: Engine, schema: Schema, table: Table, wanted: Next, entity: Sequence[str], label: str, since: str | None
 ) -> Task:
-    """`table`: of the entities; `since`: its column from which on one exists."""
+    """`table`: of the entities; `since`: its column that says when one begins to exist."""
     rows = schema.table(found_table(engine, [each.place for each in schema.tables], wanted.label_next))
     time, questions = _time(engine, rows, wanted.label_time)
     keys, of = _entity(engine, schema, table, rows, entity)

@@ -1,4 +1,4 @@
-"""Lists of (key, s, c) in which every cumulative count is rounded down to a level.
+"""Lists of (key, s, c) whose cumulative counts are rounded down to levels.
 
 c entries of a key stand at s, and the smaller s is the one that matters. With n(s) = #{<= s} of a key and F(n) the
 largest level <= n, the compressed list is the one whose cumulative counts are F(n(s)): for each level that is reached,

@@ -1,4 +1,4 @@
-"""The levels to which counts are rounded down, and what the rounding costs.
+"""Counts are rounded down to levels: which these are, and what the rounding costs.
 
 A *sketch* of a multiset A, which has A(t) values at or beyond t, is a multiset S with A(t)/(1+e) <= S(t) <= A(t) for
 every t. To compress is to round every cumulative count down to a level; it costs a factor 1 + step, where a count

@@ -52,7 +52,7 @@ class Start:
     width: float
     """Of a soft pass there."""
     centre: float
-    """From which the label is measured: its mean over the join."""
+    """The label is measured from here: its mean over the join."""
     slopes: tuple[float, ...]
     """The steepest ones of the loss; if there are none, those at a residual of the usual size."""
 

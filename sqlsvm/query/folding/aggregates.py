@@ -11,7 +11,7 @@ from sqlsvm.query.folding.values import ONE, Product, Sizes, known, leaves, owne
 from sqlsvm.query.joins import conjuncts
 
 Read = Callable[[Carried], list[exp.Expression]]
-"""The columns of the groups in which something is."""
+"""The columns of the groups that hold something."""
 
 
 class Aggregate(NamedTuple):

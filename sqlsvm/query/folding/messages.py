@@ -1,4 +1,4 @@
-"""Blocks -> one SELECT, in which each table is grouped before it meets the next one.
+"""Blocks -> one SELECT that groups each table before it is joined to the next one.
 
 SELECT u.id, COUNT(*), SUM(p.score) FROM users u JOIN posts p ON p.owner = u.id JOIN badges b ON b.user_id = u.id
 GROUP BY u.id
@@ -70,7 +70,7 @@ class Message:
 
     @cached_property
     def joined(self) -> list[exp.Expression]:
-        """The terms by which the block above finds it."""
+        """The terms that the block above finds it by."""
         pairs = self.blocks.between(self.above, self.block) if self.above else ()
         return [e.right.expression for e in pairs]
 

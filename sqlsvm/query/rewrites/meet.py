@@ -74,7 +74,7 @@ def finds(query: FeatureQuery, facts: Facts, start: str, other: str) -> bool:
 
 
 def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -> FeatureQuery:
-    """The query in which the outputs of these names are over one relation each."""
+    """The query where the outputs of these names are over one relation each."""
     first = {name: next(f for f in query.outputs if f.name == name) for name in refusals}
     asked = [Asked([f.typed], refusals[name]) for name, f in first.items()]
     query, found = brought(query, facts, asked)

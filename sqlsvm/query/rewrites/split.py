@@ -84,7 +84,7 @@ def _no_time(name: str, type: str) -> QueryError:
 @dataclass(frozen=True)
 class Holdout:
     share: float | str
-    """Of the rows, or the time from which on rows are held out."""
+    """Of the rows, or the time of the first row that is held out."""
     seed: int = 0
     by: str | None = None
     """The column of the label's relation that decides."""
@@ -286,7 +286,7 @@ def times_at(query: FeatureQuery, time: Moment, facts: Facts, shares: Sequence[f
 
 
 def start_of(query: FeatureQuery, facts: Facts, share: float) -> str:
-    """The time from which on there are so many rows."""
+    """The time that leaves so many rows at or after it."""
     time = query.time
     assert time
     first, (start,) = times_at(query, time, facts, [1.0 - share])
