@@ -15,7 +15,6 @@ from sqlsvm.query.forms import ONE_SELECT, check_form
 from sqlsvm.query.guards import Fragment, check_reads
 from sqlsvm.query.matches import plain
 from sqlsvm.query.outputs import check_features
-from sqlsvm.query.right_joins import turned
 from sqlsvm.query.sources import from_items
 from sqlsvm.query.whole import whole
 
@@ -208,3 +207,19 @@ def _query(tree: exp.Expr, dialect: str) -> exp.Query:
     if not isinstance(tree, exp.Query):
         raise QueryError(f"not a plain SELECT: {Fragment(tree, dialect)}", hint=ONE_SELECT)
     return tree
+
+
+def turned(query: exp.Query) -> exp.Query:
+    """`a RIGHT JOIN b` is `b LEFT JOIN a`, where these are the first two items of FROM, and no * would list them in
+    another order."""
+    joins = query.args.get("joins") or []
+    first, source = next(iter(joins), None), query.args.get("from_")
+    if any(isinstance(item, exp.Star) for item in query.selects):
+        return query
+    if first is None or source is None or str(first.args.get("side")).upper() != "RIGHT":
+        return query
+    left, right = source.this, first.this
+    source.set("this", right)
+    first.set("this", left)
+    first.set("side", "LEFT")
+    return query

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from sqlsvm.engine.base import Values
 from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.neural.alignment import alignment
 from sqlsvm.lab.neural.kernels import Between
 from sqlsvm.lab.neural.layers import Convolution, Dense, Dropout, Flatten, Layer, MaxPool, Normalise, Relu
 from sqlsvm.lab.neural.network import Network, connected
@@ -19,6 +18,7 @@ from sqlsvm.lab.neural.training import (
     Examples,
     Steps,
     aligned,
+    alignment,
     batch_gradient,
     batched,
     fitted,

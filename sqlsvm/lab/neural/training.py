@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlsvm.lab.kernel.pegasos import after, kernelised
-from sqlsvm.lab.neural.alignment import alignment
 from sqlsvm.lab.neural.kernels import Between
 from sqlsvm.lab.neural.layers import Batch
 from sqlsvm.lab.neural.network import Network
@@ -251,6 +250,16 @@ def aligned(d: Examples, f: Network, between: Between, steps: Steps, rng: np.ran
         found, gradient = alignment(between.of(z, z), alike(d.y[a]))
         descent.step(t, pull(between.pulled_both(z, -2.0 * (1.0 - found) * gradient)))
     return descent.theta
+
+
+def alignment(k: Batch, target: Batch) -> tuple[float, Batch]:
+    """How well the kernel of a batch goes with a target: <target, K> / (|target| |K|), and its gradient in K. It is 0
+    where the target is 0."""
+    size, wanted = float(np.sqrt((k * k).sum())), float(np.sqrt((target * target).sum()))
+    if not size * wanted > 0.0:
+        return 0.0, np.zeros_like(k)
+    found = float((target * k).sum()) / (size * wanted)
+    return found, target / (size * wanted) - found * k / size**2
 
 
 def alike(y: Batch) -> Batch:
