@@ -65,8 +65,8 @@ class Problems:
         self._samples: Samples = {}
         self._classes = against_others(data)
         self._states: dict[Key, State] = {}
-        self._shared: dict[Key, int] = {}
-        """How many of the passes were made elsewhere, and have seen rows that are left out here."""
+        self._seen: dict[Key, int] = {}
+        """How many of the first passes were made at points that have seen rows which are left out here."""
         self._moments: Quadratic | None = None
 
     def with_trainings(self, trainings: Mapping[str, Training]) -> "Problems":
@@ -121,7 +121,7 @@ class Problems:
 
     def know(self, loss: Loss, state: State) -> None:
         """Passes that were made elsewhere, where there are no more than two classes."""
-        self._states[Key(0, loss)], self._shared[Key(0, loss)] = state, len(state)
+        self._states[Key(0, loss)], self._seen[Key(0, loss)] = state, len(state)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 
@@ -152,9 +152,9 @@ class Problems:
     def _is_known(self, problem: Problem, run: Run[Oracle]) -> bool:
         """Do the passes that were made for other trainings in this fold prove enough for a point between them? Then the
         run is at that point."""
-        if self.data.key.fold is None or self.data.drawn is not None:
+        if not self._counts_in_fold:
             return False
-        if found := between(run, self._shared.get(problem.key, 0)):
+        if found := between(run):
             run.observe(found)
         return found is not None
 
@@ -168,13 +168,20 @@ class Problems:
     def _effort(self, training: Training, state: State | None = None) -> Effort:
         effort = training.effort
         passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
-        return replace(effort, tol=max(effort.tol, self._enough), max_passes=passes + (len(state) if state else 0))
+        rows = effort.sample or (dane.sample_size(self.data.scaling.dimension) if self._counts_in_fold else None)
+        made = passes + (len(state) if state else 0)
+        return replace(effort, tol=max(effort.tol, self._enough), max_passes=made, sample=rows)
+
+    @property
+    def _counts_in_fold(self) -> bool:
+        """Rows in memory cost no pass."""
+        return self.data.key.fold is not None and self.data.drawn is None
 
     @property
     def _enough(self) -> float:
         """A gap below this tells nothing. What a fold measures is off by about one over the root of the rows of the
-        label's relation. Rows in memory cost no pass."""
-        if self.data.key.fold is None or self.data.drawn is not None:
+        label's relation."""
+        if not self._counts_in_fold:
             return 0.0
         rows = self.data.catalog.rows(self.data.query.label_relation)
         return min(MOST_GAP, GAP / sqrt(max(1.0, rows)))
@@ -182,7 +189,8 @@ class Problems:
     def _run(self, training: Training, problem: Problem, state: State | None) -> Run[Oracle]:
         """The passes that folds share have seen the rows of the fold, so a training there has a point of its own."""
         effort, own = self._effort(training, state), self.data.key.fold is not None
-        return Run(self._oracle(problem), problem.penalty, effort, state=state, own=own)
+        seen = self._seen.get(problem.key, 0)
+        return Run(self._oracle(problem), problem.penalty, effort, state=state, own=own, seen=seen)
 
     def _by_moments(self, training: Training, problem: Problem, on_pass: OnPass | None) -> Solution:
         """Its cuts are rounded in another way than those of passes, so they are not kept."""

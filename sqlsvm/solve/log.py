@@ -27,8 +27,9 @@ class Log(ABC):
         state: State | None = None,
         on_state: OnState | None = None,
         own: bool = False,
+        seen: int = 0,
     ) -> None:
-        self._own = own
+        self._own, self.seen = own, seen
         self.penalty, self.effort, self._on_pass, self._on_state = penalty, effort, on_pass, on_state
         self.points: list[Array] = []
         self.cuts: list[Cut] = []
@@ -65,7 +66,7 @@ class Log(ABC):
 
     @property
     def begun(self) -> bool:
-        return not self._own or self.penalty.strength in self.strengths
+        return not self._own or self.penalty.strength in self.strengths[self.seen :]
 
     def objective(self, index: int) -> float:
         """Of an iterate, as far as its pass has counted it: never above F."""
@@ -94,9 +95,10 @@ class Log(ABC):
             Record(last + 1, proof.objective, proof.objective_upper, proof.lower_bound, proof.gap, cut.buckets, seconds)
         )
 
-    def _rank(self, index: int) -> tuple[bool, float]:
+    def _rank(self, index: int) -> tuple[bool, bool, float]:
         """The best has the least. One that has passes of its own takes none of another penalty."""
-        return self._own and self.strengths[index] != self.penalty.strength, self.merit(index)
+        other = self._own and self.strengths[index] != self.penalty.strength
+        return index < self.seen, other, self.merit(index)
 
     def solution(self) -> Solution:
         beta = self.points[self.best].copy()

@@ -29,6 +29,9 @@ Asked = TypeVar("Asked", bound=CutOracle)
 STALL = 0.6
 """A pass that leaves more than this share of the gap has stalled."""
 
+BALANCE = 0.003
+"""The penalty of a solution that is to be measured may be off by this share of F."""
+
 ROUNDING, TINY = 1e-6, 1e-9
 """More than rounding can change a value, relative and absolute."""
 
@@ -98,6 +101,16 @@ class Run(Log, Generic[Asked]):
         """No pass helps if rounding alone keeps the gap too large."""
         known = bool(self.cuts) and self.begun
         return super().finished or (known and self.gap - self.parts.rounding <= self.effort.tol)
+
+    @property
+    def begun(self) -> bool:
+        return super().begun and (not self._own or self.balances(self.points[self.best]))
+
+    def balances(self, point: Array) -> bool:
+        """Is the penalty there about that of the optimum, as far as the cuts know it? Near the optimum R falls as the
+        penalty rises, so what is measured may be off by far more than F is."""
+        moved = abs(self.penalty.value(self.bundle.minimiser()) - self.penalty.value(point))
+        return not isfinite(moved) or moved <= max(self.effort.tol, BALANCE) * self.merit(self.best)
 
     def objective(self, index: int) -> float:
         return max(0.0, super().objective(index) - self._rounded[index])

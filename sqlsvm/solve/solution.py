@@ -127,6 +127,8 @@ class Going(TypedDict, total=False):
     on_state: OnState | None
     own: bool
     """Is the best point one of its own passes, although those for other penalties may prove enough?"""
+    seen: int
+    """So many of the first passes were made at points that have seen other rows: they prove, and are no solution."""
 
 
 class GoingTogether(TypedDict, total=False):

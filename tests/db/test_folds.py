@@ -295,6 +295,22 @@ def test_every_model_of_a_path_has_its_measures(duckdb: Engine) -> None:
     assert all("folds" in model.phases for model in models[:1])
 
 
+def test_no_fold_has_the_weights_of_a_training_that_has_seen_it(duckdb: Engine) -> None:
+    """Over one bag, passes at the weights of all rows prove enough for a fold at once, and are no solution of it."""
+    join, folds = star(np.random.default_rng(5), 900), Folds(3)
+    options: dict[str, Any] = {"lam": 1e-2, "loss": "logistic", "in_memory": 0}
+    with join.created(duckdb):
+        _, found = made(duckdb, join, {"m": training(folds=3, **options)})
+        whole = raw(train(duckdb, "m", join.query, training(tol=1e-8, **options)))
+        for fold, (_, weights) in enumerate(found):
+            own = raw(train(duckdb, "m", without(duckdb, join, folds, fold), training(tol=1e-8, **options)))
+            assert np.linalg.norm(weights["m"] - own) < 0.2 * np.linalg.norm(whole - own)
+
+
+def raw(model: Model) -> Values:
+    return np.array([model.intercept, *model.weights.values])
+
+
 def test_a_fold_of_a_path_makes_no_pass_where_those_before_prove_enough(
     duckdb: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,11 @@
 """What is known between the points of passes holds."""
 
-from dataclasses import replace
-
+import numpy as np
 import pytest
 
 from sqlsvm.solve import bundle
 from sqlsvm.solve.between import between
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort
@@ -34,7 +34,12 @@ def test_a_point_between_others_is_proven_without_a_pass(exact: bool) -> None:
 def test_points_that_have_seen_too_much_are_left_out() -> None:
     oracle = chain_oracle(0, 10, discrete=False, exact=True)
     state = bundle.solve(oracle, L2(0.1), Effort(tol=1e-3)).state
-    run = Run(oracle, L2(0.1), Effort(tol=1e-3), state=state, own=True)
-    assert between(run)
-    assert between(run, len(state)) is None
-    assert between(Run(oracle, L2(0.01), replace(run.effort, tol=1e-6), state=state)) is None
+    assert between(Run(oracle, L2(0.1), Effort(tol=0.02), state=state, own=True))
+    assert between(Run(oracle, L2(0.01), Effort(tol=1e-6), state=state)) is None
+    run: Run[Oracle] = Run(oracle, L2(0.1), Effort(tol=0.02), state=state, own=True, seen=len(state))
+    assert between(run) is None
+    assert run.converged
+    assert not run.finished
+    solution = run.follow(bundle.proposals(run))
+    assert len(solution.history) > len(state)
+    assert not any(np.array_equal(solution.beta, point) for point in state.points)
