@@ -13,7 +13,8 @@ AS $$
         least(1e-6 * label.lambda, 1e-3 * sqlsvm._psi(p.design -> 'loss' -> 'pieces', p.origin) / nullif(p.origin, 0) ^ 2))::sqlsvm._penalty
     FROM (SELECT u.width, u.unit, (wanted ->> 'lam')::float8 * coalesce(u.unit / u.width ^ 2, 1) AS lambda
             FROM (SELECT w.width, w.width * CASE WHEN w.bent > 0 THEN least(w.width, w.bent) ELSE 1 END AS unit
-                FROM (SELECT sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale') AS width, (p.design -> 'loss' ->> 'bent')::float8 AS bent) AS w) AS u) AS label
+                FROM (SELECT sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale') AS width, (p.design -> 'loss' ->> 'bent')::float8 AS bent) AS w) AS u
+            OFFSET 0) AS label  -- once, and not for each coordinate
 $$;
 
 COMMENT ON FUNCTION sqlsvm._weights_of_penalty(sqlsvm._problem, jsonb) IS 'The penalty of a training, without its constraints';
