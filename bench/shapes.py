@@ -147,7 +147,7 @@ def plans(problem: Data) -> dict[str, Plan]:
     plan, catalog = problem.plan, problem.catalog
     active = replace(plan, at_once=False, placed={})
     every = [plan, replace(active, at_once=True), active]
-    if catalog.engine.abilities.subscripts:
+    if catalog.engine.rates.array is not None:
         close = {child: at for child, at in places(active, catalog) if at.size <= LARGEST_ARRAY}
         facts = node_rows(plan.tree, catalog, plan.label_node)
         for rows in ROWS_A_PLACE:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import cast
@@ -20,7 +21,7 @@ from sqlglot import exp
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.plan import planner
+from sqlsvm.engine.duckdb import DuckDB
 from sqlsvm.psql.install import install
 from sqlsvm.query.rewrites import order
 from sqlsvm.run import sharing, small
@@ -157,7 +158,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> floa
     """Passes on the grid as they are, and with every row in two buckets that may be. Both as if many entries met."""
     found = float(request.param)
     monkeypatch.setattr(sharing, "FEW", found)
-    monkeypatch.setattr(planner, "MANY_MEET", 0)
+    monkeypatch.setattr(DuckDB, "rates", replace(DuckDB.rates, met=0.0))
     return found
 
 

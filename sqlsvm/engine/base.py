@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlglot import ErrorLevel, UnsupportedError, exp
 
 from sqlsvm import sql
+from sqlsvm.engine.rates import Rates
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.options import DEFAULTS
 
@@ -73,10 +74,6 @@ class Abilities:
 
     in_process: bool = False
     """Is the data in this process?"""
-    columnar: bool = False
-    """Do further columns in a join cost almost nothing?"""
-    slow_to_start: bool = False
-    """Does a statement take tenths of a second, however little it reads?"""
     spread: bool = False
     """Are rows spread over machines, so that a window without PARTITION BY has to bring them together?"""
     foreign_keys: bool = True
@@ -87,8 +84,6 @@ class Abilities:
     """Can a view read with the rights of the role that reads it, and not with those of its owner?"""
     integers: frozenset[str] = frozenset()
     """Types of whole numbers that fit into 64 bits."""
-    subscripts: bool = False
-    """Is an array faster than a hash table where they are keys?"""
     inexact: frozenset[str] = frozenset()
     """Types of numbers that are rounded to a number of binary digits."""
     single: str = "real"
@@ -151,6 +146,8 @@ class Engine(ABC):
     """The location, without a password: safe to print and to store."""
 
     abilities: Abilities
+
+    rates: Rates
 
     on_statement: Callable[[str], None] | None = None
     """Called with the text of every statement just before it is sent."""

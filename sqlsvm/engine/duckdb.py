@@ -40,6 +40,7 @@ from sqlsvm.engine.base import (
     widened,
 )
 from sqlsvm.engine.duckdb_sql import ROW, files_named, spelled, tables_in, twice_hashed
+from sqlsvm.engine.rates import COLUMNAR
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError, hide
 from sqlsvm.files import is_stream, replacing
@@ -154,13 +155,13 @@ class DuckDB(Engine):
     dialect = "duckdb"
     abilities = Abilities(
         in_process=True,
-        columnar=True,
         foreign_keys=False,
         integers=frozenset(_INTEGERS),
         inexact=frozenset(("FLOAT", "DOUBLE")),
         single="FLOAT",
         frequent=True,
     )
+    rates = COLUMNAR
     turn = _TURN
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:

@@ -23,6 +23,7 @@ from sqlsvm.engine.base import (
     declared_keys,
 )
 from sqlsvm.engine.pg_names import Names
+from sqlsvm.engine.rates import BY_ROWS
 from sqlsvm.errors import EngineError, OptionError
 
 OLDEST = 14
@@ -235,11 +236,11 @@ class PgCatalog(Programmable):
     abilities = Abilities(
         invoker_views=True,
         integers=frozenset(_INTEGERS),
-        subscripts=True,
         inexact=frozenset(("real", "double precision")),
         shortest=True,
         portable=_PORTABLE,
     )
+    rates = BY_ROWS
 
     _names: Names
 

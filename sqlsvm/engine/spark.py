@@ -28,6 +28,7 @@ from sqlsvm.engine.base import (
     Texts,
     Values,
 )
+from sqlsvm.engine.rates import SPREAD
 from sqlsvm.engine.spark_errors import ERRORS, cause, refused
 from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, given, opened
 from sqlsvm.engine.spark_sql import call, spelled
@@ -80,8 +81,6 @@ class Spark(Engine):
 
     dialect = "spark"
     abilities = Abilities(
-        columnar=True,
-        slow_to_start=True,
         spread=True,
         foreign_keys=False,
         changes_rows=False,
@@ -90,6 +89,7 @@ class Spark(Engine):
         frequent=True,
         portable=_PORTABLE,
     )
+    rates = SPREAD
 
     def __init__(self, at: str | SparkSession) -> None:
         self._worker = Worker()

@@ -99,10 +99,6 @@ class Catalog:
         described = self.held(variable)
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
 
-    def subscripts(self, variable: Variable) -> bool:
-        """Is an array faster than a hash table of this key?"""
-        return self.engine.abilities.subscripts and self.whole(variable)
-
     def whole(self, variable: Variable) -> bool:
         """Is a variable a whole number of the tables at all its holders?"""
         if variable.is_found:
@@ -122,11 +118,11 @@ class Catalog:
         return not any(j.found.left == term and j.numbers != "parents" for j in self.query.left_joins)
 
     def _unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        own, abilities = self.of(alias), self.engine.abilities
-        quick = own.is_small and (abilities.in_process or len(self.query.relations) <= FEW)
+        own = self.of(alias)
+        quick = own.is_small and (self.engine.abilities.in_process or len(self.query.relations) <= FEW)
         if not quick:
             self.facts.declare(self._of.values())
-        if abilities.slow_to_start and (quick or not own.is_declared(terms)):
+        if self.engine.rates.slow_to_start and (quick or not own.is_declared(terms)):
             self._look_at_keys()
         return own.is_unique(terms, quick=quick)
 

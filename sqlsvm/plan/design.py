@@ -23,7 +23,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery, Term
-from sqlsvm.query.facts import EARLY, SMALL
+from sqlsvm.query.facts import EARLY, LARGE
 from sqlsvm.query.rows import met_rows_of
 from sqlsvm.solve.arrays import Array
 from sqlsvm.times import TIMES
@@ -276,7 +276,7 @@ def _values(catalog: Catalog, feature: Feature) -> Values:
     def read(through: Collection[str], most: int | None = None) -> Values:
         return catalog.engine.fetch(dictionary_values(catalog, feature, through, most))["v"]
 
-    if any(catalog.rows(alias) > SMALL for alias in through) and not catalog.engine.abilities.slow_to_start:
+    if any(catalog.rows(alias) > LARGE for alias in through) and not catalog.engine.rates.slow_to_start:
         early = read(through, EARLY)
         if len(early) <= FEW and np.array_equal(early, every := read(())):
             return every

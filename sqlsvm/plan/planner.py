@@ -5,7 +5,7 @@ A cost is a number of rows touched. It only has to put plans in order; each heur
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
 from sqlglot import exp
 
@@ -37,31 +37,6 @@ CACHED = 10_000
 FEW_COLUMNS = 40
 """Up to so many columns are joined at once on an engine that is slow to start a statement. Its rates are unknown."""
 
-
-@dataclass(frozen=True)
-class Rates:
-    """What active rows and one scan cost that the other way does not: nanoseconds of CPU for each row of the core,
-    whether it is active or not. Fitted to the passes of bench/shapes.py."""
-
-    statement: float
-    """Active rows: the statement for a relation behind a join. It is there once, not for each row."""
-    key: float
-    """Active rows: to group counts back to such a relation, unless its scores are in an array."""
-    row: float
-    """Active rows: to keep them."""
-    own: float
-    """Active rows: to keep a column of the core."""
-    column: float
-    """One scan: to join a column."""
-    far: float
-    """One scan: what this takes longer if no cache has the column."""
-    array: float
-    """One scan: what a join takes longer than an array of scores, for a relation that no cache has."""
-
-
-COLUMNAR = Rates(statement=1e6, key=4.0, row=3.2, own=3.2, column=1.0, far=0.6, array=0.0)
-BY_ROWS = Rates(statement=0.0, key=15.0, row=56.0, own=16.0, column=12.0, far=0.0, array=260.0)
-
 ROWS_A_KEY = 4
 """With at least this many rows a key, it costs less to look for keys without a partner than to join all rows."""
 
@@ -74,12 +49,6 @@ FULL = 0.5
 
 LARGEST_ARRAY = 1_000_000
 """Places, 8 MB: every process that scans has its own copy."""
-
-MANY_MEET = 2_000_000
-"""Pairs of entries that a thread of a columnar engine meets in a twentieth of a second."""
-
-MEASURED_AT_ONCE = 1_000_000
-"""Up to so many rows of the core, a columnar engine adds up the moments as fast in one scan that joins all columns."""
 
 
 @dataclass(frozen=True)
@@ -139,35 +108,31 @@ def fitted(plan: Plan, catalog: Catalog) -> Plan:
 
 
 def _is_close(plan: Plan, catalog: Catalog) -> bool:
-    """Are there so many pairs of entries on the grid that arrays and several threads pay?
-    Both make statements longer."""
-    abilities = catalog.engine.abilities
-    if plan.centre is None or plan.method != "grid" or not abilities.columnar or abilities.slow_to_start:
+    """Are there so many pairs of entries on the grid that arrays and several threads pay?"""
+    if plan.centre is None or plan.method != "grid" or catalog.engine.rates.met == inf:
         return False
     met = list_sizes(plan.tree, catalog, plan.centre).extended.values()
-    return max((most for entries in met for most in entries), default=0.0) >= MANY_MEET
+    return max((most for entries in met for most in entries), default=0.0) >= catalog.engine.rates.met
 
 
 def _is_at_once(plan: Plan, catalog: Catalog) -> bool:
     """Does one scan that joins all columns cost less than to group the counts of active rows back?"""
     if plan.centre is not None or plan.design.dictionaries:
         return False
-    core, abilities = plan.bags[0].core, catalog.engine.abilities
+    core, rates = plan.bags[0].core, catalog.engine.rates
     columns = {node: n for node in plan.bags[0].nodes if (n := _columns(plan, node)) and node != core}
-    if not columns or abilities.slow_to_start:
+    if not columns or rates.slow_to_start:
         return sum(columns.values()) <= FEW_COLUMNS
-    rates = COLUMNAR if abilities.columnar else BY_ROWS
     joined = sum(n * (rates.column + rates.far * _far(plan, catalog, node)) for node, n in columns.items())
-    joined += sum(rates.array * _far(plan, catalog, child) for child in _scored(plan))
+    joined += sum((rates.array or 0.0) * _far(plan, catalog, child) for child in _scored(plan))
     kept = rates.row + rates.own * _columns(plan, core) + rates.key * len(columns.keys() - plan.placed.keys())
     return joined <= kept + rates.statement * len(columns) / node_rows(plan.tree, catalog, core)
 
 
 def _is_measured_at_once(plan: Plan, catalog: Catalog) -> bool:
     """If not, the rows are grouped by each key first, in a statement for each relation."""
-    abilities = catalog.engine.abilities
-    few = node_rows(plan.tree, catalog, plan.bags[0].core) <= MEASURED_AT_ONCE
-    return abilities.slow_to_start or (abilities.columnar and few)
+    most = catalog.engine.rates.measured
+    return most > 0 and (most == inf or node_rows(plan.tree, catalog, plan.bags[0].core) <= most)
 
 
 def _columns(plan: Plan, node: int) -> int:
@@ -207,10 +172,10 @@ def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
 
 def places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
     """Those of the children that may be placed."""
-    for child, edge in plan.placeable.items():
+    for child, edge in plan.placeable.items() if catalog.engine.rates.array is not None else ():
         variable = plan.tree.variables[edge.on[0]]
         alias = plan.tree.holder(variable, child)
-        if catalog.subscripts(variable) and (ends := catalog.of(alias).ends(variable.at(alias)[0])):
+        if catalog.whole(variable) and (ends := catalog.of(alias).ends(variable.at(alias)[0])):
             yield child, Places(*ends)
 
 

@@ -19,8 +19,8 @@ from sqlsvm.query.rows import Outputs, brought, row_of_nulls
 
 EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
-SMALL = 20 * EARLY
-"""To read so many rows takes no longer than one more statement, in this process or where statements take long."""
+LARGE = 20 * EARLY
+"""With more rows it pays to look at the first ones alone, before all."""
 CLOSE = 4
 """Whole numbers lie close together, if they span as many places for each of them."""
 
@@ -144,9 +144,7 @@ class RowFacts:
     @property
     def is_small(self) -> bool:
         """Is it read as soon as a part of it?"""
-        abilities = self.engine.abilities
-        most = SMALL if abilities.in_process or abilities.slow_to_start else EARLY
-        return (self.known_rows or inf) <= most
+        return (self.known_rows or inf) <= self.engine.rates.read
 
     def _count(self, source: exp.Expr) -> float:
         return one(self.engine, sql.select([(sql.count(), "n")], source))["n"]

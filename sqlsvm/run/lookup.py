@@ -24,7 +24,7 @@ MANY, ORDERED = 60, 40_000_000
 def can_look_up(plan: Plan, catalog: Catalog) -> bool:
     """Are tables met by single keys that are whole numbers?"""
     edges, alone = plan.tree.edges, all(len(block) == 1 for block in plan.tree.nodes)
-    quick = not catalog.engine.abilities.slow_to_start
+    quick = not catalog.engine.rates.slow_to_start
     return bool(edges) and alone and quick and all(_is_whole(plan, catalog, edge) for edge in edges)
 
 

@@ -1,7 +1,6 @@
 """Keys, NULLs and functions as the databases see them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from sqlsvm.ask.explain import explain
 from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.engine.duckdb import READING
+from sqlsvm.engine.rates import SPREAD
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
@@ -81,7 +81,7 @@ def test_keys_are_looked_at_together_where_statements_take_long(
     }
     found = list[dict[str, bool]]()
     for slow in (False, True):
-        monkeypatch.setattr(engine, "abilities", replace(engine.abilities, slow_to_start=slow))
+        monkeypatch.setattr(engine, "rates", SPREAD if slow else type(engine).rates)
         catalog = Catalog(Facts(engine), query)
         if known:
             catalog.nulls_in_join(query.features)

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from sqlsvm.compile.messages import scored_table
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
+from sqlsvm.engine.duckdb import DuckDB
 from sqlsvm.options import Counting
-from sqlsvm.plan import planner
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA, WIDTH
 from sqlsvm.plan.preflight import ProblemOptions
@@ -183,7 +184,7 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.mark.parametrize("counting", ["exact", "grid"])
 def test_the_statements_run_as_printed(dsn: str, counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a session that knows nothing of us they give the sums of the pass. An answer may give a parameter."""
-    monkeypatch.setattr(planner, "MANY_MEET", 0)
+    monkeypatch.setattr(DuckDB, "rates", replace(DuckDB.rates, met=0.0))
     with connect(dsn) as engine:
         uniform(engine)
         with open_problem(engine, CHAIN, options(counting)) as problem:

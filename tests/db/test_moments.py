@@ -9,6 +9,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.duckdb import DuckDB
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query.facts import Facts
@@ -207,7 +208,7 @@ def test_many_dimensions_take_a_scan_each(engine: Engine) -> None:
 @pytest.fixture
 def many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the facts were too many to join all columns to them."""
-    monkeypatch.setattr("sqlsvm.plan.planner.MEASURED_AT_ONCE", 0)
+    monkeypatch.setattr(DuckDB, "rates", replace(DuckDB.rates, measured=0.0))
 
 
 def test_a_small_star_is_measured_in_one_scan(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +216,7 @@ def test_a_small_star_is_measured_in_one_scan(duckdb: Engine, monkeypatch: pytes
     query = labelled(duckdb, SNOWFLAKE, ProblemOptions("y"))
     totals = []
     for most, expected in ((5, 1), (4, 4)):
-        monkeypatch.setattr("sqlsvm.plan.planner.MEASURED_AT_ONCE", most)
+        monkeypatch.setattr(DuckDB, "rates", replace(DuckDB.rates, measured=most))
         with workspace(duckdb) as work:
             statements = watched(work)
             totals.append(prepared(work, query, ProblemOptions("y")).moments.total.tolist())

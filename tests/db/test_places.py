@@ -30,8 +30,8 @@ ONE_BAG: Wishes = {"many_to_many": False, "max_rows": 40}
 @pytest.fixture
 def arrays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that takes whole numbers for places, even if joins are faster there."""
-    able = replace(engine.abilities, subscripts=True)
-    monkeypatch.setattr(engine, "abilities", able, raising=False)
+    able = replace(engine.rates, array=engine.rates.array or 0.0)
+    monkeypatch.setattr(engine, "rates", able, raising=False)
     return engine
 
 

@@ -15,7 +15,6 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import Counting
-from sqlsvm.plan.planner import BY_ROWS
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, save_program, stored_program
 from sqlsvm.run.opening import labelled
@@ -551,7 +550,7 @@ def test_the_sql_is_the_drivers(
     monkeypatch.setattr("sqlsvm.plan.design.FEW", 0)
     monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_KEY", 10**9)
     monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_PLACE", 10**9)
-    monkeypatch.setattr("sqlsvm.plan.planner.BY_ROWS", replace(BY_ROWS, column=inf))
+    monkeypatch.setattr(postgres, "rates", replace(postgres.rates, column=inf))
     monkeypatch.setattr("sqlsvm.run.sampling.MANY", 10**9)
     monkeypatch.setattr("sqlsvm.psql.stored_program.make.CATEGORIES", frozenset())
     join = JOINS[shape](np.random.default_rng(3))

@@ -34,7 +34,7 @@ steps = logging.getLogger(__name__)
 
 def copied(engine: Engine, query: FeatureQuery, offload: bool | None) -> bool:
     """Is it offloaded? If the user does not say, then where statements take long and there is little to copy."""
-    if offload is not None or not engine.abilities.slow_to_start:
+    if offload is not None or not engine.rates.slow_to_start:
         return bool(offload)
     with naming_features(engine, query), engine.snapshot(query.tables):
         return _is_little(checked(Facts(engine), query))
