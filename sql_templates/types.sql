@@ -11,9 +11,9 @@ BEGIN
         COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
 
         CREATE TYPE sqlsvm._feature AS (
-            place integer, name text, terms integer[], missing integer, scale float8, mean float8, centre float8
+            place integer, name text, terms integer[], missing integer, scale float8, mean float8, centre float8, origin float8
         );
-        COMMENT ON TYPE sqlsvm._feature IS 'A scaled number, scale (sum of terms - centre), where a missing one is the mean; terms and missing are raw coordinates';
+        COMMENT ON TYPE sqlsvm._feature IS 'A scaled number, scale (sum of terms - centre), where terms are less the origin and a missing one is the mean; terms and missing are raw coordinates';
 
         CREATE TYPE sqlsvm._problem AS (
             program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,

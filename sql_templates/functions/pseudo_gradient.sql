@@ -38,6 +38,9 @@ BEGIN
         PERFORM sqlsvm._drop('far sums');
     END LOOP;
     slope := sqlsvm._from_raw(p, slope);
+    IF p.constant IS NOT NULL THEN
+        theta[p.constant] := theta[p.constant] - sqlsvm._at_origins(p, theta);
+    END IF;
     RETURN QUERY
         SELECT n.feature, n.category, slope[n.place], slope[n.place] + 2 * weight * theta[n.raw]
         FROM sqlsvm._features(p) AS n ORDER BY n.place;

@@ -32,10 +32,10 @@ BEGIN
         answers := sqlsvm._run('row count', given);
         PERFORM sqlsvm._drop('row count');
         RETURN QUERY
-            SELECT e ->> 'feature', r.value::text, row_count.label, r.c
-            FROM jsonb_array_elements(p.design -> 'coordinates') AS e,
-                jsonb_to_recordset(answers -> ('values ' || ((e ->> 'place')::integer - 1))) AS r (value float8, c float8)
-            WHERE e ->> 'role' = 'value' AND r.c > 0
+            SELECT f.name, (r.value + f.origin)::text, row_count.label, r.c
+            FROM unnest(p.features) AS f,
+                jsonb_to_recordset(answers -> ('values ' || f.terms[1] - 1)) AS r (value float8, c float8)
+            WHERE r.c > 0
             UNION ALL
             SELECT r.feature, CASE WHEN k.n IS NOT NULL THEN coalesce(k.v, '(other)') END, row_count.label, r.c
             FROM (SELECT d ->> 'feature' AS feature, r.* FROM jsonb_array_elements(p.design -> 'dictionaries') AS d,

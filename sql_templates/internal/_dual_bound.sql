@@ -19,8 +19,8 @@ BEGIN
     SELECT array_agg(greatest(0, m.x) * CASE WHEN m.is_cut THEN (1 - g) / greatest(1, m.total) ELSE 1 END ORDER BY m.place) INTO feasible
     FROM (SELECT c.place, c.is_cut, multipliers[c.place] AS x, sum(greatest(0, multipliers[c.place])) FILTER (WHERE c.is_cut) OVER () AS total
         FROM pg_temp.sqlsvm_cuts AS c) AS m;
-    SELECT sum(x * c.intercept) - g * sum(x * abs(c.intercept)) - rounding.share * greatest(1, sum(x * c.offset_size)),
-        rounding.share * greatest(1, sum(x * c.slope_size))
+    SELECT sum(x * c.intercept) - g * sum(x * abs(c.intercept)) - rounding.share * greatest(1e-100, sum(x * c.offset_size)),
+        rounding.share * greatest(1e-100, sum(x * c.slope_size))
     INTO linear, slopes FROM pg_temp.sqlsvm_cuts AS c, LATERAL (SELECT feasible[c.place]) AS m (x);
     SELECT sum(e.value - g * e.size) INTO inside FROM (
         SELECT min(m.steep * m.b + m.bend * m.b * m.b / 2) AS value, max(abs(m.steep * m.b) + m.bend * m.b * m.b / 2) AS size

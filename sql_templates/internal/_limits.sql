@@ -41,7 +41,10 @@ BEGIN
                 WHERE (kind = 'nonnegative' OR f.feature = rest) AND e.ending <> '' ORDER BY f.place, e.way DESC;
         ELSIF kind = 'fair' THEN
             ends := regexp_match(rest, '^(.*):(.*)$');
-            theta := sqlsvm._from_raw(p, ARRAY(SELECT c.c::float8 FROM jsonb_array_elements_text(p.design -> 'covariances' -> ends[1]) WITH ORDINALITY AS c (c, i) ORDER BY c.i));
+            theta := ARRAY(SELECT c.c::float8 FROM jsonb_array_elements_text(p.design -> 'covariances' -> ends[1]) WITH ORDINALITY AS c (c, i) ORDER BY c.i);
+            -- Of numbers less their origins: where one is missing it is 0, and was less than its origin.
+            theta := sqlsvm._from_raw(p, ARRAY(SELECT t.x + coalesce(f.origin * theta[f.missing], 0)
+                FROM unnest(theta) WITH ORDINALITY AS t (x, i) LEFT JOIN unnest(p.features) AS f ON f.terms[1] = t.i ORDER BY t.i));
             RETURN QUERY
                 SELECT format('covariance of %s and the score %s', ends[1], e.said), NULL::integer, NULL::float8,
                     sqlsvm._times(array_fill(e.way, ARRAY[p.dimension]), theta), ends[2]::float8
@@ -51,8 +54,8 @@ BEGIN
             FOR row_ IN SELECT r FROM jsonb_array_elements(rest::jsonb) AS r LOOP
                 number := number + 1;
                 theta := sqlsvm._theta(p, row_ || '{"centre": 0, "old": true}');
-                theta := ARRAY(SELECT CASE WHEN t.i > p.coordinates OR t.i IN (SELECT f.terms[1] FROM unnest(p.features) AS f) THEN t.x ELSE 0 END
-                    FROM unnest(theta) WITH ORDINALITY AS t (x, i) ORDER BY t.i);
+                theta := ARRAY(SELECT CASE WHEN t.i > p.coordinates OR f.place IS NOT NULL THEN t.x - coalesce(theta[p.constant] * f.origin, 0) ELSE 0 END
+                    FROM unnest(theta) WITH ORDINALITY AS t (x, i) LEFT JOIN unnest(p.features) AS f ON f.terms[1] = t.i ORDER BY t.i);
                 RETURN QUERY
                     SELECT format('row %s of custom is %s %s', number, e.said, row_ ->> e.key), NULL::integer, NULL::float8,
                         sqlsvm._times(array_fill(e.way, ARRAY[p.dimension]), sqlsvm._from_raw(p, theta)),

@@ -14,13 +14,13 @@ BEGIN
     p.features := '{}';
     FOR item IN SELECT i FROM jsonb_array_elements(p.design -> 'features') AS i LOOP
         f := (cardinality(p.features) + 1, item ->> 'feature', ARRAY(SELECT jsonb_array_elements_text(item -> 'terms')),
-            item ->> 'missing', 1, 0, 0);
+            item ->> 'missing', 1, 0, 0, coalesce((item ->> 'origin')::float8, 0));
         IF f.name = '' THEN
             p.constant := f.terms[1];
         ELSE
             present := p.n - coalesce(p.total[f.missing], 0);
             f.mean := CASE WHEN present > 0 THEN (SELECT sum(p.total[t]) FROM unnest(f.terms) AS t) / present ELSE 0 END;
-            f.centre := CASE WHEN how = 'standard' AND p.constant IS NOT NULL THEN f.mean ELSE 0 END;
+            f.centre := CASE WHEN p.constant IS NULL THEN 0 WHEN how = 'standard' THEN f.mean ELSE -f.origin END;
             SELECT CASE
                 WHEN how = 'standard' AND v.variance > 1e-12 * v.squares THEN sqrt(v.variance / p.n)
                 WHEN how = 'maxabs' AND cardinality(f.terms) = 1 THEN

@@ -25,7 +25,7 @@ BEGIN
         objective float8, objective_upper float8, lower_bound float8, gap float8, seconds float8
     );
     CREATE TEMPORARY TABLE sqlsvm_vectors (k integer, vector float8[]);
-    INSERT INTO pg_temp.sqlsvm_cuts (place, is_cut, slope, intercept, offset_size, slope_size) VALUES (1, true, zero, 0, 1, 1);
+    INSERT INTO pg_temp.sqlsvm_cuts (place, is_cut, slope, intercept, offset_size, slope_size) VALUES (1, true, zero, 0, 0, 0);
     penalty := sqlsvm._penalty(p, wanted);
     at.pass := 0;
     at.stalls := 0;

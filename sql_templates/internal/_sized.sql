@@ -1,4 +1,5 @@
--- `size` in solve/loss/base.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features.
+-- `size` in solve/loss/piecewise.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features. In a
+-- program of an older sqlsvm, which does not say how steep its loss is, slopes are as large as the terms of offsets.
 CREATE OR REPLACE FUNCTION sqlsvm._sized(
     p sqlsvm._problem, rounding sqlsvm._rounding, given sqlsvm._cut, point float8[], width float8, penalty float8)
 RETURNS sqlsvm._cut
@@ -16,21 +17,25 @@ DECLARE
     hidden CONSTANT float8 := CASE WHEN p.design ->> 'method' = 'exact' THEN 0
         ELSE coalesce((lines ->> 'jumps')::float8, 1) * ((p.design ->> 'reach')::float8 + 1) / 2 * p.unit END;
     growth float8[];
+    rows float8;
+    slopes float8;
     far float8;
 BEGIN
-    growth := ARRAY(SELECT g.v::float8 + g.more::float8 * greatest(0, p.origin - 1)
+    growth := ARRAY(SELECT g.v::float8 + g.more::float8 * (p.origin - 1)
         FROM ROWS FROM (jsonb_array_elements_text(p.design -> 'loss' -> 'growth'),
             jsonb_array_elements_text(p.design -> 'loss' -> 'growth_by_origin')) WITH ORDINALITY AS g (v, more, i) ORDER BY g.i);
-    cut.slope_size := least(growth[1] + growth[2] * sqrt(mean) + growth[3] * mean,
-        (p.design -> 'loss' ->> 'dual')::float8 + (p.design -> 'loss' ->> 'steepest')::float8 * greatest(1, p.origin));
-    cut.offset_size := cut.slope_size;
+    rows := least(growth[1] + growth[2] * sqrt(mean) + growth[3] * mean,
+        (p.design -> 'loss' ->> 'dual')::float8 + (p.design -> 'loss' ->> 'steepest')::float8 * p.origin);
+    slopes := coalesce(least((p.design #>> '{loss,steepness,0}')::float8 + (p.design #>> '{loss,steepness,1}')::float8 * sqrt(mean),
+        (p.design -> 'loss' ->> 'steepest')::float8), rows);
+    cut.offset_size := rows;
+    cut.slope_size := slopes;
     IF lines IS NOT NULL THEN
         far := 2 * reach + p.origin + (lines ->> 'farthest')::float8;
-        cut.slope_size := rounding.sums * cut.slope_size + rounding.lists * sqlsvm._polynomial(lines -> 'sizes' -> 1, far);
-        cut.offset_size := rounding.lists * sqlsvm._polynomial(lines -> 'sizes' -> 0, far) + cut.slope_size;
+        cut.slope_size := rounding.lists * sqlsvm._polynomial(lines -> 'sizes' -> 1, far);
+        cut.offset_size := rounding.lists * sqlsvm._polynomial(lines -> 'sizes' -> 0, far) + cut.slope_size + rounding.sums * greatest(rows, slopes);
+        cut.slope_size := cut.slope_size + rounding.sums * slopes;
     END IF;
-    cut.slope_size := greatest(1, cut.slope_size);
-    cut.offset_size := greatest(1, cut.offset_size);
     cut.rounded := rounding.share * (cut.offset_size + cut.error + hidden + penalty
         + CASE WHEN lines IS NOT NULL AND width > 0 THEN mean ELSE cut.slope_size * reach END);
     RETURN cut;

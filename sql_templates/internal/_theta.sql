@@ -1,6 +1,7 @@
--- An intercept is given on the label, and here it is less the centre of the label. A weight that is not given is 0, also that of an
--- unknown category, unless a weight of all others is given. A category is matched by value, however it is spelled; a real also as the
--- double that the driver reads. Old weights may be of categories that are gone.
+-- An intercept is given on the label and for numbers from 0 on. Here it is less the centre of the label, for numbers from their origins
+-- on, unless a centre is given. A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given.
+-- A category is matched by value, however it is spelled; a real also as the double that the driver reads. Old weights may be of categories
+-- that are gone.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -19,18 +20,17 @@ DECLARE
     odd text;
 BEGIN
     FOREACH f IN ARRAY p.features LOOP
-        IF f.name = '' THEN
-            w := coalesce((given ->> 'intercept')::float8, 0) - coalesce(given ->> 'centre', p.design ->> 'label_centre')::float8;
-        ELSE
-            w := coalesce((given -> 'weights' ->> f.name)::float8, 0);
-        END IF;
+        w := coalesce((CASE f.name WHEN '' THEN given ->> 'intercept' ELSE given -> 'weights' ->> f.name END)::float8, 0);
         FOREACH term IN ARRAY f.terms LOOP
             theta[term] := w;
         END LOOP;
         IF f.missing IS NOT NULL THEN
-            theta[f.missing] := w * coalesce((given -> 'missing' ->> f.name)::float8, f.mean);
+            theta[f.missing] := w * coalesce((given -> 'missing' ->> f.name)::float8 - f.origin, f.mean);
         END IF;
     END LOOP;
+    IF p.constant IS NOT NULL AND NOT given ? 'centre' THEN
+        theta[p.constant] := theta[p.constant] - (p.design ->> 'label_centre')::float8 + sqlsvm._at_origins(p, theta);
+    END IF;
     FOR c IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
         type := sqlsvm._category_type(c);
         chosen := given -> 'weights' -> (c ->> 'feature');

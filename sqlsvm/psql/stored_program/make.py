@@ -83,7 +83,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             target = replace(target, class_parameters=asked.class_weight != "none")
         plan, catalog = lasting(known, query, asked, target)
     begun = start(engine, text, training, query.maps)
-    plan = replace(plan, loss=begun.loss, design=_measured_from(plan.design, begun.centre))
+    plan = replace(plan, loss=begun.loss, design=_measured_from(plan.design, begun))
     single = engine.abilities.single if is_single(engine, query, target.label) else None
     query = catalog.query
     own = own_relations(query)
@@ -108,9 +108,11 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     )
 
 
-def _measured_from(design: Design, centre: float) -> Design:
+def _measured_from(design: Design, begun: Start) -> Design:
+    places = {c.index: (c.relation, c.feature) for c in design.coordinates if c.role == "value"}
+    design = design.with_origins({at: begun.origins[c] for at, c in places.items() if c in begun.origins})
     target = design.target
-    return replace(design, target=centred_at(target.label, centre)) if isinstance(target, Numeric) else design
+    return replace(design, target=centred_at(target.label, begun.centre)) if isinstance(target, Numeric) else design
 
 
 def _check_classes(label: str, values: LabelValues) -> None:
@@ -227,6 +229,7 @@ def features(design: Design) -> list[dict[str, Any]]:
         {
             "feature": terms[0].feature,
             "terms": [c.index + 1 for c in terms],
+            "origin": sum(c.origin for c in terms),
             "missing": next((design.indicators[c.index] + 1 for c in terms if c.index in design.indicators), None),
         }
         for terms in (*constant, *design.numbers.values())

@@ -83,6 +83,7 @@ def facts_of_loss(loss: Loss, slopes: Sequence[float]) -> dict[str, Any]:
         "bent": min(loss.bent, LARGEST),
         "growth": growth.tolist(),
         "growth_by_origin": (more - growth).tolist(),
+        "steepness": list(loss.steepness()),
     }
     if isfinite(steepest):
         found |= {"steepest": steepest, "dual": dual}

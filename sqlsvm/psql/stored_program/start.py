@@ -53,6 +53,8 @@ class Start:
     """Of a soft pass there."""
     centre: float
     """The label is measured from here: its mean over the join."""
+    origins: Mapping[tuple[str, str], float]
+    """Numbers that are far from 0 are measured from here, by relation and feature."""
     slopes: tuple[float, ...]
     """The steepest ones of the loss; if there are none, those at a residual of the usual size."""
 
@@ -73,7 +75,7 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
             found = _eigen(matrix)
     value, near = local.value(point, nothing, 0.0), width or dane.NEAR * unit
     stored = found | {
-        "theta": _by_name(problem, problem.plan.design.moved(problem.scaling.to_raw(point))),
+        "theta": _by_name(problem, problem.scaling.to_raw(point)),
         "passes": len(run.cuts),
         "objective": value,
         "at_zero": local.cut(nothing, 0.0).value_low,
@@ -87,8 +89,9 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
         "curvature": local.mean_curvature(point, search.curved),
     }
     loss = problem.plan.loss.finer(ERROR_SHARE * training.effort.tol * value)
-    centre = problem.plan.design.target.centre
-    return Start(stored, loss, width or dane.WIDTHS[0] * unit, centre, _steepest(local))
+    design = problem.plan.design
+    origins = {(c.relation, c.feature): c.origin for c in design.coordinates if c.origin}
+    return Start(stored, loss, width or dane.WIDTHS[0] * unit, design.target.centre, origins, _steepest(local))
 
 
 def _steepest(local: LocalProblem) -> tuple[float, ...]:
@@ -131,7 +134,7 @@ def _places(problem: Data, columns: Indices) -> Array:
 
 def _by_name(problem: Data, theta: Array) -> Mapping[str, Any]:
     """{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}} for _theta.sql, without zeros.
-    The label has been centred already."""
+    The label and numbers are measured from their origins."""
     found: dict[str, Any] = {"weights": {}, "old": True, "centre": 0.0}
     for e in problem.scaling.elements():
         if not (value := float(theta[e.index])):
