@@ -73,6 +73,8 @@ def _evaluation(asked: Asked, above: ByLabel | None, bins: int, probability: Pro
     seen = [asked.run(compiled.above(), parameters={SHIFT: t})[compiled.ABOVE] for t in _shifts(asked.delta)]
     negatives, positives = (float(seen[0][f"all_{n}"][0]) * s for n, s in zip(compiled.CLASSES, scale, strict=True))
     counts = [above] if above else [by_label(rows) for rows in seen]
+    if asked.delta and not above:
+        counts[0] = _halved(asked, counts[0])
     fp, tp = ([c[label] * scale[label] for c in counts] for label in (0, 1))
     return Evaluation(
         negatives=negatives,
@@ -84,6 +86,12 @@ def _evaluation(asked: Asked, above: ByLabel | None, bins: int, probability: Pro
         blur=asked.delta / asked.steps,
         probabilities=probabilities(read_bins(asked), probability) if probability else None,
     )
+
+
+def _halved(asked: Asked, above: ByLabel) -> ByLabel:
+    """The rows above 0, and half of those that are rounded to 0: as many are above it as below."""
+    from_0 = by_label(asked.run(compiled.above(), parameters={SHIFT: -1.0})[compiled.ABOVE])
+    return (above[0] + from_0[0]) / 2.0, (above[1] + from_0[1]) / 2.0
 
 
 def _shifts(delta: float) -> tuple[float, ...]:

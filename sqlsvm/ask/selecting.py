@@ -1,6 +1,7 @@
 """Choosing among several models by how well they do on rows that they have not seen."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from sqlsvm.run.data import Data, against_others
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 
+FINE = 4096
+"""Places over the range of scores, for measures that need no bounds."""
 MOST_BAGS = 2
 """With more, what a row adds to a measure takes minutes to count."""
 
@@ -109,7 +112,8 @@ def _of_two(
 
 
 def _of_list(problem: Data, theta: Array, loss: Loss) -> Measures:
-    """One scan has all. On the grid the loss is off by far less than what a sample of rows tells."""
+    """One scan has all. On the grid a measure is off by far less than what a sample of rows tells. Over several bags
+    the list of exact scores is too long for most joins."""
     costs: list[float] = []
 
     def read(asked: Asked, found: Evaluation) -> Evaluation:
@@ -118,5 +122,6 @@ def _of_list(problem: Data, theta: Array, loss: Loss) -> Measures:
         costs.append(float((bins.rows * loss.value(z.ravel()).reshape(z.shape)).sum() / bins.rows.sum()))
         return found
 
-    found = evaluate_plan(problem.work, problem.plan, theta, then=read)
+    plan = replace(problem.plan, method="grid") if problem.plan.links else problem.plan
+    found = evaluate_plan(problem.work, plan, theta, buckets=FINE, then=read)
     return {"loss": costs[0]} | values_of(found)

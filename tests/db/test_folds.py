@@ -240,6 +240,22 @@ def assert_clustered(engine: Engine, shape: str, *, exact: bool, in_memory: int 
         assert error == pytest.approx(np.linalg.norm(each) / 3, rel=1e-6 if exact or name == "accuracy" else 5e-2)
 
 
+def test_measures_over_three_bags_are_off_by_far_less_than_their_errors(duckdb: Engine) -> None:
+    """They come from scores on a fine grid. Rows that are rounded to 0 are on both sides of it."""
+    intervals.made(duckdb)
+    join, folds = Join("", {}, intervals.QUERIES["three bags"]), Folds(3)
+    (model,), found = made(duckdb, join, {"m": training(lam=1e-2, folds=3, in_memory=0)})
+    rows = rows_of(duckdb, join, folds)
+    for fold, (_, weights) in enumerate(found):
+        here = rows["fold"] == fold
+        scores, y = scored(model, weights["m"], rows)[here], rows["y"][here].astype(int) > 0
+        seen = {name: measure.folds[fold] for name, measure in model.validation.items()}
+        assert seen["accuracy"] == pytest.approx((y == (scores > 0)).mean(), abs=2e-3)
+        assert seen["f1"] == pytest.approx(f1_score(y, scores > 0), abs=2e-3)
+        assert seen["auc"] == pytest.approx(roc_auc_score(y, scores), abs=1e-3)
+        assert seen["loss"] == pytest.approx(np.maximum(0.0, 1.0 - np.where(y, scores, -scores)).mean(), rel=2e-3)
+
+
 def scored(model: Model, theta: Values, rows: Rows) -> Values:
     one = moved(model, theta)
     return np.asarray(one.intercept + sum(w.weight * rows[w.feature].astype(float) for w in one.weights))
