@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from math import inf, isfinite, nan
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -137,50 +137,25 @@ def finite(_context: click.Context, parameter: click.Parameter, value: float) ->
     return value
 
 
-def _auto(domain: Number, _context: click.Context, parameter: click.Parameter, value: str) -> float | None:
-    if value == "auto":
-        return None
-    try:
-        found = int(value) if domain.whole else float(value)
-    except ValueError:
-        found = nan
-    if found not in domain:
-        raise click.BadParameter(f"{value!r} is neither auto nor {domain}.", param=parameter)
+def _checked(
+    declared: Option, read: Callable[[str], Any], _context: click.Context, parameter: click.Parameter, value: Any
+) -> Any:
+    """What a text says, if the option allows it."""
+    found = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            found = read(value)
+    if not declared.allows(found):
+        raise click.BadParameter(f"it {declared.must}, not {value!r}.", param=parameter)
     return found
 
 
-def _or_auto(context: click.Context, parameter: click.Parameter, value: str | float | None) -> float | str | None:
-    if value is None or value == AUTO:
-        return value
-    try:
-        return finite(context, parameter, float(value))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither auto nor a number.", param=parameter) from None
+def _share(value: str) -> float | str:
+    return float(value) if 0.0 < float(value) < 1.0 else value
 
 
-def _share(_context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
-    found: float | str | None = value
-    with suppress(ValueError):
-        found = float(value) if value and 0.0 < float(value) < 1.0 else value
-    if not OPTIONS["holdout"].allows(found):
-        raise click.BadParameter(f"it {OPTIONS['holdout'].must}, not {value}.", param=parameter)
-    return found
-
-
-def _span(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if not OPTIONS["gap"].allows(value):
-        raise click.BadParameter(f"it {OPTIONS['gap'].must}, not {value!r}.", param=parameter)
-    return value
-
-
-def _class_weight(_context: click.Context, parameter: click.Parameter, value: str) -> str | tuple[float, ...]:
-    try:
-        found = value if ":" not in value else tuple(float(part) for part in value.split(":"))
-    except ValueError:
-        found = ()
-    if not OPTIONS["class_weight"].allows(found):
-        raise click.BadParameter(f"{value!r} is neither none, balanced nor two weights as 1:5.", param=parameter)
-    return found
+def _class_weight(value: str) -> str | tuple[float, ...]:
+    return tuple(map(float, value.split(":"))) if ":" in value else value
 
 
 def _each(
@@ -277,23 +252,25 @@ MOST = 1000
 def _kind(declared: Option) -> dict[str, Any]:
     match declared.domain:
         case Number() as n if declared.auto:
-            return {"metavar": "auto|NUMBER", "default": "auto", "callback": partial(_auto, n)}
+            number = int if n.whole else float
+            read = partial(_checked, declared, lambda value: None if value == AUTO else number(value))
+            return {"metavar": "auto|NUMBER", "default": "auto", "callback": read}
         case Share():
-            return {"metavar": "auto[:ERROR]|FRACTION|DATE", "callback": _share}
+            return {"metavar": "auto[:ERROR]|FRACTION|DATE", "callback": partial(_checked, declared, _share)}
         case Span():
-            return {"metavar": "SPAN", "callback": _span}
+            return {"metavar": "SPAN", "callback": partial(_checked, declared, str)}
         case Number(low, high, whole=True):
             return {"metavar": "NUMBER", "type": click.IntRange(int(low), None if high == inf else int(high))}
         case Number(high=1) as n:
             return {"metavar": "FRACTION", "type": click.FloatRange(n.low, n.high, n.above, n.below)}
         case Strength():
-            return {"metavar": "auto|NUMBER", "callback": _or_auto}
+            return {"metavar": "auto|NUMBER", "callback": partial(_checked, declared, float)}
         case Number():
             return {"metavar": "NUMBER", "type": float, "callback": finite}
         case Choice(words, also):
             return {"type": _Word(words, also)}
         case ClassWeight(words):
-            return {"metavar": "|".join([*words, "W-:W+"]), "callback": _class_weight}
+            return {"metavar": "|".join([*words, "W-:W+"]), "callback": partial(_checked, declared, _class_weight)}
         case Truth(words) if declared.default:
             return {"type": click.Choice(["yes", "no", *words]), "default": "yes", "callback": _yes}
         case Truth():

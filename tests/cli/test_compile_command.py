@@ -66,7 +66,7 @@ def test_what_was_compiled_is_dropped(dsn: str) -> None:
     ("arguments", "code", "message"),
     [
         (("--solver", "descent", "--scale", "maxabs"), 2, "a stored program trains by cuts"),
-        (("--lambda", "-1"), 1, "lambda must be a number above 0, or auto, not -1.0"),
+        (("--lambda", "-1"), 2, "it must be a number above 0, or auto, not '-1'"),
         (("--name", ""), 1, "a model cannot be named ''"),
     ],
 )

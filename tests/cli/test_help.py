@@ -64,8 +64,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             2,
             "'dan' is not one of 'dane', 'bundle', 'descent', 'kernel', 'pegasos'.\nHINT: did you mean dane?\n",
         ),
-        (["train", "--gamma", "0"], 2, "'0' is neither auto nor a number above 0.\n"),
-        (["train", "--sample", "10.5"], 2, "'10.5' is neither auto nor a whole number of at least 1.\n"),
+        (["train", "--gamma", "0"], 2, "it must be auto or a number above 0, not '0'.\n"),
+        (["train", "--sample", "10.5"], 2, "it must be auto or a whole number of at least 1, not '10.5'.\n"),
         (["train", *DUCKDB, *QUERY, "--label", "yy"], 1, "\nHINT: did you mean y?\n"),
         (
             ["train", *DUCKDB, *QUERY],
