@@ -1,6 +1,6 @@
 """How good a model with more than two classes is: which class it predicts for the rows of each class."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -54,12 +54,15 @@ class Confusion(Sampled):
         found = {name: float(np.std([measure(m) for m in again])) for name, measure in MEASURES.items()}
         return found | {name: error for name, (_, error) in self.chances.items()}
 
-    def as_json(self) -> dict[str, Any]:
+    def of_classes(self) -> Iterator[tuple[Any, ...]]:
+        """Of each its value, its rows, precision, recall and F1."""
         rates = precision(self.matrix), recall(self.matrix), f1(self.matrix)
-        of_classes = zip(self.values, self.rows.tolist(), *(r.tolist() for r in rates), strict=True)
+        return zip(self.values, self.rows.tolist(), *(rate.tolist() for rate in rates), strict=True)
+
+    def as_json(self) -> dict[str, Any]:
         names = ("value", "rows", "precision", "recall", "f1")
         found: dict[str, Any] = {"exact": self.exact, "confusion": self.matrix.tolist()}
-        found |= {"classes": [dict(zip(names, row, strict=True)) for row in of_classes], **self.measures}
+        found |= {"classes": [dict(zip(names, row, strict=True)) for row in self.of_classes()], **self.measures}
         if self.drawn is not None:
             found |= {"rows_drawn": float(self.drawn.sum()), "standard_errors": self.errors}
         return found | self.intervals_as_json()

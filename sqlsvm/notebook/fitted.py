@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import Database, is_query, opened, query_of
 from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.measures import MEASURES, of_scores
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.by_group import ByGroup
+from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
-from sqlsvm.notebook.measures import of_groups, of_measures
 from sqlsvm.notebook.told import in_python
 from sqlsvm.options import OF_SESSION, OPTIONS
 from sqlsvm.query.rewrites.split import Part
@@ -111,8 +113,8 @@ class Fitted:
         """What `evaluate` finds, as a frame: a row for each measure, with the interval of 95 % of rows held out. A
         model with groups has a row for each of them."""
         if self._fitted().groups:
-            return frame(of_groups(self.evaluate_groups(database, query, part)))
-        return frame(of_measures(self.evaluate(database, query, part)))
+            return frame(_of_groups(self.evaluate_groups(database, query, part)))
+        return frame(_of_measures(self.evaluate(database, query, part)))
 
     @property
     def validation_(self) -> Any:
@@ -285,3 +287,32 @@ def stored(place: Place, name: str | None = None, version: int | None = None) ->
                 raise OptionError("which model?" if names else "no model is stored here", hint=hint)
             (name,) = names
         return store.load(name, version)
+
+
+# -- measures as columns of a frame ------------------------------------------------------------------------------------
+
+
+def _of_measures(found: Evaluation | Residuals | Confusion) -> dict[str, list[Any]]:
+    """The ends of an interval are nan where there is none."""
+    values = _values(found) | {name: each.value for name, each in found.intervals.items()}
+    ends = [(found.intervals[n].lower, found.intervals[n].upper) if n in found.intervals else NONE for n in values]
+    lower, upper = zip(*ends, strict=True)
+    return {"measure": [*values], "value": [*values.values()], "lower": [*lower], "upper": [*upper]}
+
+
+NONE = (float("nan"), float("nan"))
+
+
+def _of_groups(found: ByGroup) -> dict[str, list[Any]]:
+    each = [_values(one.found) for one in found.groups]
+    names = dict.fromkeys(name for values in each for name in values)
+    rows = {name: [values.get(name, NONE[0]) for values in each] for name in names}
+    return {found.by: [one.value for one in found.groups], "rows": [one.rows for one in found.groups], **rows}
+
+
+def _values(found: Evaluation | Residuals | Confusion) -> dict[str, float]:
+    if isinstance(found, Confusion):
+        return found.measures
+    names = of_scores(found.kind, probabilities=True)
+    known = {name: MEASURES[name].value(found) for name in names}
+    return {name: value for name, value in known.items() if value is not None}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sqlsvm.model.confusion import Confusion, f1, precision, recall
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model, OfClass
 from sqlsvm.report.gather import Report
 from sqlsvm.report.intervals import INTERVAL, said_of_intervals
@@ -80,9 +80,7 @@ def confusion_section(report: Report, found: Confusion) -> Element:
 
 def _rates(report: Report, found: Confusion) -> Element:
     number, unit = (weight, "weight") if report.model.weighted else (amount, "rows")
-    rates = precision(found.matrix), recall(found.matrix), f1(found.matrix)
-    each = zip(found.values, found.rows.tolist(), *(rate.tolist() for rate in rates), strict=True)
-    rows = [(str(value), number(n), *(f"{rate:.4f}" for rate in own)) for value, n, *own in each]
+    rows = [(str(value), number(n), *(f"{rate:.4f}" for rate in own)) for value, n, *own in found.of_classes()]
     titles = (report.model.label, unit, "precision", "recall", "F1")
     return table(titles, rows, words=1, caption="Of each class")
 

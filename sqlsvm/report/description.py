@@ -11,7 +11,7 @@ from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import document, figures, scrolled, section, table
 from sqlsvm.report.plots import steps
 from sqlsvm.report.svg import draw
-from sqlsvm.show.description import category_rows, figure, notes
+from sqlsvm.show.description import category_rows, figure, notes, number_row, size
 from sqlsvm.terminal import amount, memory, share, weight
 
 
@@ -44,10 +44,6 @@ def _notes(found: Description) -> Element | None:
     return section("notes", "Notes", el("ul", lines, class_="notes")) if lines else None
 
 
-def _size(found: Description, n: float) -> str:
-    return weight(n) if found.weighted else amount(n)
-
-
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
@@ -56,24 +52,11 @@ def _numbers(found: Description) -> Element | None:
     if not numbers:
         return None
     marks = [f"{100 * q:g} %" for q in QUANTILES]
-    titles = ("column", "NULLs", "mean", "deviation", "least", *marks, "largest", *_label_title(found))
+    compared = [f"correlation with {found.compared}"] if found.compared else []
+    titles = ("column", "NULLs", "mean", "deviation", "least", *marks, "largest", *compared)
     drawn = [draw(_histogram(f, place)) for place, f in enumerate(numbers) if f.histogram and f.least != f.largest]
-    rows = [_number(found, f) for f in numbers]
+    rows = [[f.name, *number_row(found, f, QUANTILES)] for f in numbers]
     return section("numbers", "Numbers", table(titles, rows, words=1), el("div", drawn, class_="figures-row"))
-
-
-def _label_title(found: Description) -> list[str]:
-    return [f"correlation with {found.compared}"] if found.compared else []
-
-
-def _number(found: Description, f: ColumnFacts) -> list[str]:
-    marks = [figure(f.quantiles.get(q)) for q in QUANTILES]
-    middle = [figure(f.mean), figure(f.deviation), figure(f.least), *marks, figure(f.largest)]
-    return [f.name, _size(found, f.nulls) if f.nulls else "", *middle, *_with_label(found, f)]
-
-
-def _with_label(found: Description, f: ColumnFacts) -> list[str]:
-    return ["" if f.correlation is None else f"{f.correlation:.3f}"] if found.compared else []
 
 
 def _histogram(f: ColumnFacts, place: int) -> Chart:
@@ -111,7 +94,7 @@ def _caption(f: ColumnFacts) -> str:
 def _values(found: Description, f: ColumnFacts) -> Iterator[list[str]]:
     for value, rows, mean in category_rows(found, f):
         last = [figure(mean)] if found.compared else []
-        yield [value, _size(found, rows), share(rows, found.rows), *last]
+        yield [value, size(found, rows), share(rows, found.rows), *last]
 
 
 # -- each with each ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A Description as text: a table of the numbers, a table of the categories, notes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from rich.console import RenderableType
@@ -51,20 +51,21 @@ def _numbers(found: Description) -> Table:
     table = columns("feature", numbers=("NULLs", "mean", "deviation", "least", *SHOWN.values(), "largest", *label))
     for f in found.features:
         if f.kind != "categorical":
-            marks = [figure(f.quantiles.get(q)) for q in SHOWN]
-            figures = [figure(f.mean), figure(f.deviation), figure(f.least), *marks, figure(f.largest)]
-            table.add_row(Text(printable(f.name)), _nulls(found, f), *figures, *_correlation(found, f))
+            table.add_row(Text(printable(f.name)), *number_row(found, f, SHOWN))
     return table
 
 
-def _nulls(found: Description, f: ColumnFacts) -> str:
-    return (weight(f.nulls) if found.weighted else amount(f.nulls)) if f.nulls else ""
+def number_row(found: Description, f: ColumnFacts, quantiles: Iterable[float]) -> list[str]:
+    middle = [f.mean, f.deviation, f.least, *map(f.quantiles.get, quantiles), f.largest]
+    return [size(found, f.nulls) if f.nulls else "", *map(figure, middle), *_correlation(found, f)]
+
+
+def size(found: Description, n: float) -> str:
+    return weight(n) if found.weighted else amount(n)
 
 
 def _correlation(found: Description, f: ColumnFacts) -> list[str]:
-    if found.compared is None:
-        return []
-    return ["" if f.correlation is None else f"{f.correlation:.3f}"]
+    return ["" if f.correlation is None else f"{f.correlation:.3f}"] if found.compared else []
 
 
 def figure(value: float | None) -> str:
@@ -84,8 +85,7 @@ def _categories(found: Description) -> Table:
         first, also = printable(f.name), _correlation(found, f)
         for value, rows, mean in category_rows(found, f):
             last = ["" if mean is None else f"{mean:.4g}", *also] if found.compared else []
-            size = weight(rows) if found.weighted else amount(rows)
-            table.add_row(Text(first), Text(value), size, share(rows, found.rows), *last)
+            table.add_row(Text(first), Text(value), size(found, rows), share(rows, found.rows), *last)
             first, also = "", [""] * len(also)
     return table
 
