@@ -105,7 +105,7 @@ def describe(
 
 
 def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dict[str, Histogram]:
-    """Of numbers that are no sums, over the join."""
+    """Those of the numbers that are no sums, over the join."""
     wanted = tuple(f for f in query.features if f.name in names and f.name not in query.sums)
     if not wanted:
         return {}

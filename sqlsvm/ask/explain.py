@@ -106,7 +106,7 @@ class StatementFacts:
     sent: Texts
     dialect: str
     marks: tuple[str, ...]
-    """Of the parameters, in the texts."""
+    """What stands for each parameter in the texts."""
     estimated_rows: float | None
     rows: float | None = None
     seconds: float | None = None
@@ -353,7 +353,7 @@ def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
     """All statements: working tables and sizes of the join, which run once, and a pass, which runs many times. For the
-    sizes, assume that every key that is looked up finds its row. Of a sketch, show the row counting of one label."""
+    sizes, assume that every key that is looked up finds its row. For a sketch, show the row counting of one label."""
     measured = needed(plan, scale)
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     known = counts.without(children)

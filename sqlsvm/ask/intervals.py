@@ -191,7 +191,7 @@ class _Reader:
         return {name: float(values[0]) for name, values in answers.items()}
 
     def interval(self, value: float, parts: Parts, scale: Scale = LOG) -> Interval:
-        """Of a mean, from what each row adds to it."""
+        """That of a mean, from what each row adds to it."""
         return self.around(value, self.error(self.squares(parts)["squares"]), scale)
 
     def error(self, square: float) -> float:

@@ -61,7 +61,7 @@ class Asked:
 
     @cached_property
     def ranks(self) -> Mapping[str, float]:
-        """Of the rows of the list, if its scores are exact."""
+        """Those of the rows of the list, if its scores are exact."""
         return {name: float(values[0]) for name, values in self.run(compiled.ranks())[compiled.RANKS].items()}
 
     @property

@@ -99,7 +99,7 @@ def _error_of_auc(below: Array, above: Array, auc: float, each: Mapping[int, "_C
 
 @dataclass(frozen=True)
 class _Clusters:
-    """Of each row the cluster that it is of, and how often it counts."""
+    """The cluster of each row, and how often the row counts."""
 
     places: Indices
     weights: Array
@@ -122,5 +122,5 @@ class _Clusters:
         return float((np.bincount(self.places, self.weights * adds) ** 2).sum())
 
     def error(self, adds: Array) -> float:
-        """Of a mean, from what each row adds to it."""
+        """That of a mean, from what each row adds to it."""
         return sqrt(self.squares(adds) * self.sizes.factor) / self.sizes.rows

@@ -21,11 +21,11 @@ from sqlsvm.solve.arrays import Array
 steps = logging.getLogger(__name__)
 
 BUCKETS = 4096
-"""Of all residuals, where they have to be rounded."""
+"""Places for all residuals, where they have to be rounded."""
 
 
 def residuals(problem: Data, model: Model, bins: int = BINS) -> Residuals:
-    """Of a model, on the rows of a problem."""
+    """Those of a model, on the rows of a problem."""
     return residuals_of(problem, theta_of(problem.plan, model), quantile_of(model), bins)
 
 

@@ -21,7 +21,7 @@ class ScoreBins:
     """A row for each bin."""
 
     rows: Array
-    """Of each label, the negative one first."""
+    """Those of each label, the negative one first."""
     scores: Array
     """Of each label, the mean; where it has no rows, that of the other."""
     least: Array

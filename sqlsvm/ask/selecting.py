@@ -44,7 +44,7 @@ def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool | None 
 
 
 def best(measures: Sequence[Measures], by: str) -> int:
-    """The place of the best. Of several, the first."""
+    """The place of the best one; of the first, if several are."""
     if by not in measures[0]:
         hint = f"take {', '.join(measures[0])}"
         raise OptionError(f"there is no {by} of a label with more than two classes", hint=hint)
@@ -65,8 +65,8 @@ def means(found: Mapping[str, Validated]) -> Measures:
 
 
 def measures_of(problem: Data, thetas: Sequence[Array], options: ProblemOptions) -> Measures:
-    """Of raw weights, without class weights. Of several classes: the mean loss over all of them, the accuracies, and
-    the mean of F1."""
+    """What raw weights reach, without class weights. With several classes: the mean loss over all of them, the
+    accuracies, and the mean of F1."""
     return with_errors(problem, thetas, options, wanted=False)[0]
 
 

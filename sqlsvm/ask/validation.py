@@ -78,9 +78,9 @@ class Validation:
     def __init__(self, trainings: Mapping[str, Training]) -> None:
         self._trainings = trainings
         self._measures = defaultdict[Of, list[tuple[Measures, Measures]]](list)
-        """Of each fold, with the standard errors that are known."""
+        """Those of each fold, with the standard errors that are known."""
         self._bins = defaultdict[Of, list[list[ScoreBins]]](list)
-        """Of each fold, for each vector of weights."""
+        """Those of each fold, for each vector of weights."""
 
     def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
         """One vector of weights, or one for each class. Trainings with the same weights are measured once."""

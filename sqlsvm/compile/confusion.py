@@ -103,7 +103,7 @@ def first_of_the_largest(scores: list[exp.Expression], values: list[exp.Expressi
 
 
 def _score(plan: Plan, k: int) -> exp.Expression:
-    """Of class k, from the coordinates of a row of the join."""
+    """The score of class k, from the coordinates of a row of the join."""
     design = plan.design
     before = (k - 1) * design.size
     terms = [sql.product(theta(sql.integer(before + c.index + 1)), c.of("r")) for c in design.coordinates]

@@ -93,7 +93,7 @@ class Lines:
 
     @cached_property
     def sizes(self) -> tuple[Array, Array]:
-        """Of the terms of all functions, and of u: what 1, `far` and its square are multiplied by."""
+        """The sizes of the terms of all functions, and of u: what 1, `far` and its square are multiplied by."""
         others = [_sizes(each) for each in self.added.values()]
         return np.sum([np.zeros(3), *others], axis=0), _sizes(self.slopes)
 

@@ -107,7 +107,8 @@ def reach(plan: Plan, *, even: bool) -> float:
 
 
 def halves(plan: Plan) -> int:
-    """Of a bucket, by which rounding may put a row of the join off: one for each score, two where buckets share it."""
+    """Rounding may put a row of the join off by so many halves of a bucket: one for each score, two where buckets share
+    it."""
     return sum(2 if bag.number in plan.shared else 1 for bag in plan.bags if plan.scored(bag))
 
 

@@ -16,7 +16,7 @@ from sqlsvm.plan.plan import Places
 
 
 def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expression:
-    """Of a SELECT of a key and p, the p of the key that a row has:
+    """The p of the key that a row has, from a SELECT of a key and p:
     CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END
 
     The condition is that of `within`. The WHERE clause has it too, but may be evaluated after this expression."""

@@ -11,7 +11,8 @@ MOST = 1000
 
 
 def poly2(asked: Asked) -> Mapped:
-    """Of the distances from the means, so that x and its square do not rise together. The columns themselves stay."""
+    """They are those of the distances from the means, so that x and its square do not rise together. The columns
+    themselves stay."""
     columns = asked.numbers()
     if (size := len(columns) * (len(columns) + 1) // 2) > MOST:
         raise asked.refusal(f"it would make {size:,} columns, and there can be {MOST:,}", "select fewer numbers")

@@ -14,11 +14,11 @@ CELLS = "true_negative", "false_positive", "false_negative", "true_positive"
 
 @dataclass(frozen=True)
 class Named:
-    """Of what it is measured, for a table of it."""
+    """The names for a table of what was measured."""
 
     label: str = "label"
     values: tuple[object, ...] = (-1, 1)
-    """Of the label, the negative one first."""
+    """The values of the label, the negative one first."""
     weighted: bool = False
 
 
@@ -59,7 +59,7 @@ class Fairness:
 
     column: str
     limit: float
-    """Of the covariance, as it was asked for."""
+    """What the covariance may be at most, as it was asked for."""
     covariance: float
     rates: tuple[float, float] | None = None
     """Of a column that is true or false: the shares predicted +1 where it is false, and where it is true."""

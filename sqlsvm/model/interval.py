@@ -8,7 +8,7 @@ from math import exp, inf, lgamma, log, pi, sqrt, tanh
 import numpy as np
 
 NORMAL = 1.959963984540054
-"""Of the normal distribution, 95 % are within so many deviations of the mean."""
+"""In the normal distribution 95 % are within so many deviations of the mean."""
 LEAST = 1e-9
 LARGEST = 700.0
 """Above this, exp leaves the range of a double."""
@@ -113,7 +113,7 @@ class Interval:
 
 
 def student(degrees: float) -> float:
-    """Of the t distribution, 95 % are within so many deviations. Newton's method comes from below: the distribution
+    """In the t distribution 95 % are within so many deviations. Newton's method comes from below: the distribution
     function is concave there."""
     if degrees > 1e6:
         return NORMAL

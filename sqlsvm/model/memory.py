@@ -202,8 +202,8 @@ def _weights_of_numbers(weights: Sequence[Weight], others: float) -> Callable[[A
 
 
 def _real_digits(double: float) -> float:
-    """If a double is a real, the double of the digits in which that real is written; else the double itself. So is a
-    whole one, because these digits may be those of another whole number."""
+    """If a double is a real, the double of the digits in which that real is written; else the double itself. A
+    whole one stays itself, because these digits may be those of another whole number."""
     with np.errstate(over="ignore"):
         real = np.float32(double)
     return float(str(real)) if float(real) == double and not double.is_integer() else double

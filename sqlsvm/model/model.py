@@ -144,7 +144,7 @@ class TrainedOn:
     held_out: ByLabel = field(default_factory=dict)
     """Rows of each class that the training did not see."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Of the rows of each relation, if they were asked for."""
+    """One for the rows of each relation, if they were asked for."""
 
     UNREAD: ClassVar = frozenset({"sqlsvm"})
 
@@ -241,7 +241,7 @@ class OfClass(Proven):
     value: object
     """The label's own."""
     rows: float
-    """Of the join, without class weights."""
+    """Those of the join, without class weights."""
     held_out: float
     """The rows that the training did not see."""
     probability: StoredProbability | None = None

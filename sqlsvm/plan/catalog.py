@@ -72,7 +72,7 @@ class Catalog:
         return self.of(alias).rows
 
     def known_rows(self) -> float:
-        """Of all relations together, as far as they are known."""
+        """Those of all relations together, as far as they are known."""
         return sum(each.known_rows or 0.0 for each in self._of.values())
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:

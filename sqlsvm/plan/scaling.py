@@ -154,7 +154,7 @@ def cancelling(design: Design, moments: Moments) -> list[str]:
 
 
 def mean_of(design: Design, moments: Moments, c: Coordinate) -> float:
-    """Of the values that are not NULL, less the origin."""
+    """The mean of the values that are not NULL, less the origin."""
     return _mean(design, moments, c)[0]
 
 

@@ -37,12 +37,12 @@ class Terms:
 
 
 def terms(plan: Plan) -> tuple[Terms, ...]:
-    """Of all the sums that one weight, or one value, goes through on its way to an answer."""
+    """The terms of all sums that one weight, or one value, goes through on its way to an answer."""
     return tuple(Terms(_rows(plan, node)) for node in range(len(plan.tree.nodes))) + tuple(_of_messages(plan))
 
 
 def met(plan: Plan) -> tuple[Terms, ...]:
-    """Of the entries of each side that have one key, where two bags meet."""
+    """Where two bags meet: the terms of the sums over the entries of each side that have one key."""
     assert plan.centre is not None
     cores = {bag: _rows(plan, plan.bags[bag].core) for bag in plan.centre.bags}
     return tuple(Terms(_for_one_key(plan, plan.centre, bag, rows)) for bag, rows in cores.items())

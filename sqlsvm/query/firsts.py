@@ -36,7 +36,7 @@ def first_of(asked: exp.Select) -> list[exp.Ordered] | None:
 
 
 def can_order(question: Question, names: Names, order: Sequence[exp.Ordered]) -> bool:
-    """What orders is in the rows: no place of an output, and no name of one. Of two ends, the order begins at one."""
+    """What orders is in the rows: no place of an output, and no name of one. With two ends, the order begins at one."""
     is_plain = all(e.find(exp.Column) and names.are_of(e, inner=True) and not e.find(exp.Query) for e in order)
     return is_plain and (len(question.ends) < 2 or names.qualified(order[0].this) == question.point)
 

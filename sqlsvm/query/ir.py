@@ -312,7 +312,7 @@ class Feature:
 
     @property
     def value(self) -> exp.Expression:
-        """Of its own type, over its relation."""
+        """With its own type, over its relation."""
         return self.exact or self.expression
 
 

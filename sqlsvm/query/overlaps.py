@@ -90,7 +90,7 @@ def _start(of: exp.Expression) -> exp.Expression:
 
 
 def _ends(side: exp.Expression, types: Sequence[Column]) -> tuple[exp.Expression, exp.Expression]:
-    """In their order; the end may be told as a span of time. Of one that is known alone, nothing is the end."""
+    """In their order; the end may be told as a span of time. If only one is known, nothing is the end."""
     first, second = side.expressions
     if types[1].type.lower().startswith("interval"):
         second = sql.plus(first, second)

@@ -17,7 +17,7 @@ from sqlsvm.report.svg import draw
 POINTS = 241
 """Of a curve."""
 HEIGHT = 0.3
-"""Of the tallest bar of the density, as a share of the chart."""
+"""The tallest bar of the density is so high, as a share of the chart."""
 
 
 def effects_section(report: Report) -> Element | None:

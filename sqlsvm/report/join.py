@@ -43,7 +43,7 @@ def _trained_join(model: Model) -> str:
 
 
 def _held_out(report: Report) -> float:
-    """Of a label that is a number, the model does not say how many."""
+    """If the label is a number, the model does not say how many."""
     if isinstance(report.evaluation, Residuals):
         return report.evaluation.rows if report.seen else 0.0
     of_classes = sum(of.held_out for of in report.model.classes)

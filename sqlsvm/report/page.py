@@ -101,7 +101,7 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _unseen(model: Model) -> Iterator[tuple[str, str]]:
-    """Of the folds, or of the parts by which lambda was chosen."""
+    """What the folds measured, or the parts that lambda was chosen by."""
     known = {name: found.mean for name, found in model.validation.items() if name != "loss"}
     if not known and model.chosen:
         known = {model.chosen.measure: model.chosen.best.mean}

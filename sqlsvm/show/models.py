@@ -83,7 +83,7 @@ def _more(model: Model, left: int) -> str:
 
 
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
-    """Of a model with several classes or groups those of each, one table after the other."""
+    """If the model has several classes or groups: those of each, one table after the other."""
     levels = [
         printable(name)
         for name in (*([model.by or ""] if model.groups else []), *([model.label] if model.kinds else []))

@@ -92,7 +92,7 @@ class Free:
 
     @cached_property
     def _values(self) -> Mapping[float, Array]:
-        """Of psi, farther and farther on each side of 0."""
+        """The values of psi, farther and farther on each side of 0."""
         with np.errstate(over="ignore"):
             return {way: self.loss.value(way * _FARTHER) for way in (-1.0, 1.0)}
 

@@ -117,7 +117,7 @@ def minimise(matrix: Split, linear: Array, slopes: Array, offsets: Array, weight
 
 
 def _units(matrix: Split, linear: Array, slopes: Array, offsets: Array, distances: Array) -> tuple[float, float]:
-    """Of x and of the objective, so that numbers are about 1."""
+    """The units of x and of the objective, so that numbers are about 1."""
     pull = float(max(np.linalg.norm(linear), np.linalg.norm(slopes, axis=1).max(initial=0.0))) or 1.0
     bend = float(max(matrix.dense.diagonal().max(initial=0.0), matrix.diagonal.max(initial=0.0))) or 1.0
     high = float(np.ptp(offsets)) if len(offsets) else 0.0

@@ -22,7 +22,7 @@ NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong
 TINY = 1e-300  # a sample may be empty: then nothing is known but the penalty
 ROUNDING = 1e-14
 NEWTON_ACCURACY = 0.1
-"""Of the systems of a Newton step, where there are many columns. A better step is not worth its cost."""
+"""That of the systems of a Newton step, where there are many columns. A better step is not worth its cost."""
 ENOUGH_DESCENT, SHORTEST = 1e-4, 1e-3
 TOO_LONG = 0.3
 """A step went too far if less than this share of it can be made."""
@@ -134,11 +134,11 @@ class LocalProblem:
         return self._curvature(self.loss.smoothed(width), self.residuals(beta), 0.0)
 
     def mean_curvature(self, beta: Array, width: float) -> float:
-        """Of the smoothed loss, over the residuals."""
+        """That of the smoothed loss, over the residuals."""
         return float(self.shares @ self.loss.smoothed(width).curvature(self.residuals(beta)))
 
     def loss_curvature(self, beta: Array, width: float, columns: Indices) -> Array:
-        """Of the smoothed loss alone, for some columns."""
+        """That of the smoothed loss alone, for some columns."""
         shares = self.shares * self.loss.smoothed(width).curvature(self.residuals(beta))
         curved = np.flatnonzero(shares > 0.0)
         return self.rows.take(curved).only(columns).gram(shares.take(curved))

@@ -69,7 +69,7 @@ class Log(ABC):
         return not self._own or self.penalty.strength in self.strengths[self.seen :]
 
     def objective(self, index: int) -> float:
-        """Of an iterate, as far as its pass has counted it: never above F."""
+        """That of an iterate, as far as its pass has counted it: never above F."""
         return self.cuts[index].value_low + self.penalty.value(self.points[index])
 
     def make(self, point: Array, a_pass: Callable[[Array], Cut], spent: float = 0.0) -> None:

@@ -39,7 +39,7 @@ class SampleRows:
         return SampleRows(self.numbers.take(places, axis=0), self.ones.take(places, axis=0), self.width)
 
     def only(self, columns: Indices) -> "SampleRows":
-        """Of all numbers, and after them some of the other columns."""
+        """With all numbers, and after them some of the other columns."""
         places = np.full(self.width + 1, len(columns))
         places[columns] = np.arange(len(columns))
         return SampleRows(self.numbers, places[self.ones], len(columns))

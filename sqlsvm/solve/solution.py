@@ -149,4 +149,4 @@ class Solution:
     converged: bool
     state: State
     parts: Parts | None = None
-    """Of the gap, where cuts prove it."""
+    """The parts of the gap, where cuts prove it."""

@@ -40,7 +40,7 @@ class Writer:
     windows: Sequence[Window]
     not_known: Set[tuple[str, str]]
     names: set[str]
-    """Of tables, used or taken."""
+    """The names of tables, used or taken."""
     features: set[str]
     made: list[Made] = field(default_factory=list)
 

@@ -121,7 +121,7 @@ def _keys(rows: Joined) -> set[tuple[str, str]]:
 
 
 def _plain(value: Value) -> exp.Expression:
-    """Of a type that is no feature, only whether it is NULL."""
+    """If its type is no feature: only whether it is NULL."""
     kind, own = value.column.kind, value.expression
     if kind == "categorical":
         return sql.text(own)

@@ -42,7 +42,7 @@ class Gram:
         return self.rows.diagonal(self.kernel, self.shift)
 
     def row(self, i: int, among: Indices | slice = slice(None)) -> Array:
-        """Of join row i, with some of the others."""
+        """The kernel of join row i with some of the others."""
         if self.cache.kind == "global":
             return self._pools[0].get(self._whole, i, lambda: self._joined(i, slice(None)))[among]
         if self.cache.kind == "two-level":

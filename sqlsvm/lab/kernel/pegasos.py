@@ -47,7 +47,7 @@ class Linear:
     dimension: int
     steps: int = 0
     sums: Array = field(init=False)
-    """Of y x, over the rows that were within their margin."""
+    """The sums of y x over the rows that were within their margin."""
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.dimension + 1)

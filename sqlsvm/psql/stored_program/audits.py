@@ -21,7 +21,7 @@ from sqlsvm.run.auditing import audited_columns, own_coordinates
 
 @dataclass(frozen=True)
 class Audits:
-    """Of a query, and the plan of the widened one."""
+    """A query, and the plan of the widened one."""
 
     query: FeatureQuery
     plan: Plan

@@ -19,7 +19,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.solve.loss import Loss
 
 WIDTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
-"""Of soft passes, as shares of the width that the sample asks for."""
+"""The widths of soft passes, as shares of the one that the sample asks for."""
 
 LARGEST = 1e100
 """What stands for an infinite slope."""

@@ -194,7 +194,7 @@ class Folds:
 
     @property
     def _shares(self) -> list[float]:
-        """Of the rows, that are before each round."""
+        """The share of the rows that is before each round."""
         return [k / (self.number + 1) for k in range(1, self.number + 1)]
 
     def of_rows(
@@ -235,7 +235,7 @@ class Forward:
 
     @classmethod
     def after(cls, first: float, starts: Iterable[float], gap: float = 0.0) -> "Forward":
-        """Of these starts, those that leave something to train on after `first`. None begins at infinity."""
+        """The starts that leave something to train on after `first`. None begins at infinity."""
         return cls(tuple(sorted({float(start) for start in starts if start - gap > first and start < inf})), gap)
 
     @cached_property

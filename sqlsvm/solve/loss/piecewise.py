@@ -93,7 +93,7 @@ class Loss(ABC):
         return float(min(offset, most * abs(origin) + at_most)), float(min(slope, most))
 
     def unit(self, width: float) -> float:
-        """Of psi, where residuals are measured in this width: the width or, where psi is curved, its square."""
+        """That of psi, where residuals are measured in this width: the width or, where psi is curved, its square."""
         return width * min(width, self.bent) if self.bent else width
 
     def shortfall(self, z: Array, u: Array) -> Array:
