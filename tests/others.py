@@ -10,12 +10,14 @@ from sqlglot import exp, parse_one
 from sqlglot.optimizer.normalize import normalize
 from sqlglot.optimizer.pushdown_predicates import pushdown_predicates
 from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.optimizer.unnest_subqueries import unnest_subqueries
 from sqlglot.schema import MappingSchema
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import EngineError
+from tests.ground import selects
 from tests.ground.rewriting import drawn, rows_of, text_of
 from tests.typed import asked, typed
 
@@ -55,6 +57,25 @@ def check_sub_queries(engine: Engine, seed: int) -> list[str]:
     for name in "ab":
         typed(engine, f"DROP TABLE {name}")
     return [f"sub-queries, {said}" for said in found]
+
+
+def check_scopes(engine: Engine, seed: int) -> list[str]:
+    """A query inside another one is valid alone iff its scope says that it reads no column from outside."""
+    with selects.tables(engine, np.random.default_rng(seed)):
+        tree = parse_one(selects.drawn(seed, engine.dialect), read=engine.dialect)
+        made = {cte.alias for cte in tree.find_all(exp.CTE)}
+        found = [s for s in traverse_scope(tree) if isinstance(s.expression, exp.Query) and not s.is_root]
+        alone = [s for s in found if made.isdisjoint(t.name for t in s.expression.find_all(exp.Table))]
+        return [f"scope: {_says(engine, scope)}" for scope in alone]
+
+
+def _says(engine: Engine, scope: Scope) -> str:
+    assert isinstance(scope.expression, exp.Query)
+    try:
+        engine.describe(engine.bound(scope.expression.copy()))
+    except EngineError:
+        return "right" if scope.external_columns else "A COLUMN FROM OUTSIDE IS MISSED"
+    return "AN OUTER COLUMN THAT IS NONE" if scope.external_columns else "right"
 
 
 def _tried(engine: Engine, text: str) -> Iterator[str]:
@@ -100,7 +121,8 @@ def _schema(engine: Engine, tree: exp.Expr, home: str) -> MappingSchema:
 def main(runs: int, first: int, dsn: str = "duckdb:") -> None:
     with connect(dsn) as engine:
         seeds = range(first, first + runs)
-        counts = Counter(said for seed in seeds for said in (*check(engine, seed), *check_sub_queries(engine, seed)))
+        checks = (check, check_sub_queries, check_scopes)
+        counts = Counter(said for seed in seeds for each in checks for said in each(engine, seed))
     for said, number in sorted(counts.items()):
         print(f"{number:6}  {said}")
 

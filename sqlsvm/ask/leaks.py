@@ -21,8 +21,8 @@ from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.query.dates_inside import Dates
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.named import column_named, meant, output_named
-from sqlsvm.query.read_query import taken_apart, taken_whole
-from sqlsvm.query.rewrites import RULES, rewritten
+from sqlsvm.query.read_query import taken_apart
+from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.sources import from_items
 from sqlsvm.run.data import prepared
 from sqlsvm.run.derived import reading
@@ -91,7 +91,7 @@ def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
     try:
         return _leaks(engine, taken_apart(engine, text, answer=False, label=label), as_of)
     except FormError as error:
-        return _leaks(engine, taken_whole(engine, text, error, answer=False, label=label), as_of)
+        return _leaks(engine, taken_apart(engine, text, error, answer=False, label=label), as_of)
 
 
 def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
@@ -220,7 +220,7 @@ def _counted(
     features = {date: Feature(f"{DATED}{n}", date.alias, date.or_early, "other") for n, date in enumerate(dates)}
     label = Feature(WHEN, alias, when, "other")
     asked = replace(query, features=tuple(features.values()), label=label, weight=None)
-    made = rewritten(asked, Facts(engine), *RULES)
+    made = ruled(asked, Facts(engine))
     options = ProblemOptions(WHEN, loss="absolute", scale="none", intercept=False, nulls="drop")
     with reading(engine, made) as (work, made):
         for date, feature in features.items():

@@ -5,7 +5,7 @@ No database is needed here. Facts that only the database knows are passed as val
     select = parse(text, engine.dialect)
     columns = {s.alias: engine.describe(s.probe) for s in sources(select, engine.fold)}
     query = feature_query(text, select, columns, engine.fold, dialect=engine.dialect, label="late")
-    query = rewritten(query, Facts(engine), *RULES)
+    query = ruled(query, Facts(engine))
 
 `functions(select, engine.dialect, engine.fold)` names every function called. The caller asks the database whether one
 of them is volatile: only the functions that come with the engine are known here.

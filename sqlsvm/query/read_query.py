@@ -16,7 +16,7 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.folding import folded
 from sqlsvm.query.matches import matched
 from sqlsvm.query.names import distinct
-from sqlsvm.query.rewrites import RULES, rewritten
+from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.whole import RESULT, named
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
@@ -32,40 +32,39 @@ class Roles(TypedDict, total=False):
     audited: Sequence[str]
 
 
-def read_query(engine: Engine, text: str, **roles: Unpack[Roles]) -> FeatureQuery:
-    """The text as what follows reads it. What a rule cannot fold is made as a whole."""
+def read_query(engine: Engine, text: str, because: FormError | None = None, **roles: Unpack[Roles]) -> FeatureQuery:
+    """The text as what follows reads it. What a rule cannot fold is made as a whole, or all `because` of something."""
     try:
-        return rewritten(taken_apart(engine, text, **roles), Facts(engine), *RULES)
-    except FormError as error:
-        return rewritten(_taken_apart(engine, text, error, **roles), Facts(engine), *RULES)
-    except StatementError as error:  # Spark has not all that rules write
-        because = FormError(f"the database does not read what would be written: {error.message}")
+        return ruled(taken_apart(engine, text, because, **roles), Facts(engine))
+    except (FormError, StatementError) as error:  # Spark has not all that rules write
+        if because:
+            raise
+        if isinstance(error, FormError):
+            return read_query(engine, text, error, **roles)
+        said = FormError(f"the database does not read what would be written: {error.message}")
         with suppress(SqlsvmError):
-            return rewritten(_taken_apart(engine, text, because, **roles), Facts(engine), *RULES)
+            return read_query(engine, text, said, **roles)
         raise
 
 
-def taken_apart(engine: Engine, text: str, *, answer: bool = True, **roles: Unpack[Roles]) -> FeatureQuery:
+def taken_apart(
+    engine: Engine, text: str, because: FormError | None = None, *, answer: bool = True, **roles: Unpack[Roles]
+) -> FeatureQuery:
     """What is refused is made as a whole, if the database can read it. Do not call this in a transaction: an unknown
     name would abort it, and then the database could not be asked for similar names. Without `answer` sub-queries stay
     as they are typed."""
     parse(text, engine.dialect)
+    taken = partial(_taken_apart, engine, text, answer=answer, **roles)
+    if because:
+        return taken(because)
     try:
-        return _taken_apart(engine, text, None, answer=answer, **roles)
+        return taken(None)
     except FormError as error:
-        return _taken_apart(engine, text, error, answer=answer, **roles)
+        return taken(error)
     except QueryError as error:
-        because = FormError(f"it cannot be taken apart: {error.message}", hint=error.hint)
         with suppress(SqlsvmError):
-            return _taken_apart(engine, text, because, answer=answer, **roles)
+            return taken(FormError(f"it cannot be taken apart: {error.message}", hint=error.hint))
         raise
-
-
-def taken_whole(
-    engine: Engine, text: str, because: FormError, *, answer: bool = True, **roles: Unpack[Roles]
-) -> FeatureQuery:
-    """SELECT * FROM the query, `because` of what cannot be taken apart."""
-    return _taken_apart(engine, text, because, answer=answer, **roles)
 
 
 def _taken_apart(

@@ -18,8 +18,8 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.read_query import Roles, read_query, taken_whole
-from sqlsvm.query.rewrites import RULES, rewritten
+from sqlsvm.query.read_query import Roles, read_query
+from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked, timed
@@ -82,7 +82,7 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
     roles |= {"label": named(options.label), "audited": audited(options.constrain)}
     query, facts = read_query(engine, text, **roles), Facts(engine)
     if options.nulls in MEANS and (because := _null_sum(query, facts, options)):
-        query = rewritten(taken_whole(engine, text, because, **roles), facts, *RULES)
+        query = read_query(engine, text, because, **roles)
     if options.rare:
         own = (replace(f, rare=options.rare) if f.kind == "categorical" else f for f in query.features)
         query = replace(query, features=tuple(own))

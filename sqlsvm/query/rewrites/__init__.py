@@ -20,5 +20,9 @@ RULES: tuple[Rule, ...] = (bridges, meet, whole_sums, kinds, plain_keys, implied
 """Those that every query meets after it is taken apart, in this order."""
 
 
+def ruled(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    return rewritten(query, facts, *RULES)
+
+
 def rewritten(query: FeatureQuery, facts: Facts, *rules: Rule) -> FeatureQuery:
     return reduce(lambda changed, rule: rule(changed, facts), rules, query)
