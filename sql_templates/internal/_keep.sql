@@ -36,6 +36,9 @@ BEGIN
         'options', wanted, 'trained_on', p.design -> 'trained_on' || jsonb_build_object('database', 'postgresql:///' || current_database(),
             'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n') FROM jsonb_each(sqlsvm._run('relations', sqlsvm._arguments(p))) AS a)),
         'format', 17,
+        'notes', CASE WHEN at.nothing AND at.gap > (wanted -> 'effort' ->> 'tol')::float8 THEN jsonb_build_array(format(
+            'the objective is at most %s, which is what rounding may add to sums of such numbers: it may be 0', trim(to_char(at.objective_upper, '9.9EEEE'))))
+            ELSE '[]' END,
         'constraints', (SELECT coalesce(jsonb_agg(jsonb_build_object('row', l.name, 'slack', CASE WHEN l.at IS NULL
                 THEN -sqlsvm._dot(l.slope, beta) - l.intercept ELSE l.coefficient * beta[l.at] - l.intercept END) ORDER BY l.place), '[]')
             FROM pg_temp.sqlsvm_limits AS l))

@@ -1,4 +1,4 @@
--- The next point and the width of its pass. If the gap hardly shrinks, level steps are made, which converge without a metric.
+-- The next point and the width of its pass. Where they close more of the gap, level steps are made, which converge without a metric.
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
 -- The error of the grid falls with the square of its buckets, and the cost of a pass grows with them, so each pass is as coarse as its
@@ -13,7 +13,7 @@ DECLARE
     size CONSTANT float8 := CASE WHEN (p.design ->> 'numeric')::boolean THEN at.objective_upper ELSE 1 END;
     soft CONSTANT boolean := at.heap
         OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * penalty.lambda) > 0.2 * tol * size;
-    stuck CONSTANT boolean := at.gap > 0.5 * (SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass - 6);
+    misled CONSTANT boolean := sqlsvm._is_misled(ARRAY(SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0 ORDER BY c.pass));
     -- A first guess; every pass measures it.
     error_at_one float8 := coalesce((p.design ->> 'roundings')::float8, 3) / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);
@@ -28,7 +28,7 @@ BEGIN
         buckets := greatest(4, least(65536, ceil(sqrt(error_at_one / greatest(wanted, 1e-12)))));
     END IF;
     width := 0;
-    IF at.pass > 0 AND (metric IS NULL OR stuck) THEN
+    IF at.pass > 0 AND (metric IS NULL OR misled) THEN
         point := sqlsvm._level_point(at, penalty);
         RETURN;
     END IF;

@@ -23,10 +23,12 @@ as narrow as the heap, from the latest point.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import inf
+from itertools import pairwise
+from math import inf, log
+from statistics import fmean
 from typing import Unpack
 
 import numpy as np
@@ -72,8 +74,9 @@ CROWD = 1.0
 SOME_ROWS, LIKELY = 500, 0.7
 """So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
-PATIENCE, STUCK = 6, 0.5
-"""If this many passes leave more than this share of the gap, the sample is of little use."""
+PATIENCE, HOPED = 3, 0.78
+"""After so many passes with the sample, level steps are made where they leave less of the gap. Before the first one, a
+pass of theirs is taken to leave this share. What a pass of either kind leaves is the mean of its latest ones."""
 CLOSE = 0.03
 """If passes for other penalties leave at most this gap, their cuts know the next point better than the sample does."""
 MOST = 0.5
@@ -216,7 +219,7 @@ class Search:
         run = self.run
         if run.penalty.strength not in run.strengths:
             return self._beginning()
-        if (self.tilts and run.stalls % 3 == 2) or self._stuck:
+        if (self.tilts and run.stalls % 3 == 2) or is_misled(run.gaps):
             return level_point(run), 0.0
         if self.tilts:
             return self._tilted_optimum(self._latest_soft)
@@ -386,13 +389,19 @@ class Search:
         return BLUR_SHARE * (SHARPER if self.follows else 1.0) * self._tol * abs(value)
 
     @property
-    def _stuck(self) -> bool:
-        gaps = self.run.gaps
-        return len(gaps) > PATIENCE and gaps[-1] > STUCK * gaps[-1 - PATIENCE]
-
-    @property
     def _tol(self) -> float:
         return self.run.effort.tol / 4.0 ** (self.run.stalls // 3)
+
+
+def is_misled(gaps: Sequence[float]) -> bool:
+    """Does the sample close less of the gap than level steps? The gaps after each pass tell which kind each was."""
+    closed: dict[bool, list[float]] = {False: [], True: []}
+    misled = False
+    for before, after in pairwise(gaps):
+        closed[misled].append(log(max(before, TINY) / max(after, TINY)))
+        sample, level = (fmean(closed[kind][-PATIENCE:] or [-log(HOPED)]) for kind in (False, True))
+        misled = len(closed[False]) >= PATIENCE and level > sample
+    return misled
 
 
 def _knot_bias(run: Run[Oracle]) -> float:

@@ -16,6 +16,7 @@ from sqlsvm.psql.stored_program.passes import facts_of_loss
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.curvature import Dense, Metric
 from sqlsvm.solve.cuts import Bundle
+from sqlsvm.solve.dane import is_misled
 from sqlsvm.solve.elastic import Elastic
 from sqlsvm.solve.loss import HINGE, MODIFIED_HUBER, SQUARED_HINGE, named
 from sqlsvm.solve.oracle import Cut
@@ -302,3 +303,10 @@ def measured(tp: float, fp: float, p: float, n: float) -> dict[str, float]:
         "f1": 2 * tp / (p + tp + fp),
         "balanced_accuracy": (recall + tn / n) / 2,
     }
+
+
+def test_level_steps_begin_where_those_of_train_do(engine: Engine) -> None:
+    rng = np.random.default_rng(0)
+    for length in range(14):
+        gaps = np.cumprod(rng.choice([0.5, 0.75, 0.9, 1.0], length)).tolist()
+        assert ask(engine, f"sqlsvm._is_misled({array('{gaps}')})", gaps=gaps) is is_misled(gaps)

@@ -22,6 +22,7 @@ from sqlsvm.solve.rows import SampleRows
 from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Record, Solution, State
+from tests import race
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
@@ -361,3 +362,23 @@ def test_a_path_shares_its_cuts(loss: str, noise: float, most: int) -> None:
         state = solution.state
     assert state is not None
     assert len(state) <= most
+
+
+@pytest.mark.parametrize("seed", [5, 19, 27])
+def test_a_sample_that_misleads_costs_few_passes(seed: int) -> None:
+    """Of 20 or 50 rows: with all steps in its curvature dane took two and three times the passes of the bundle."""
+    problem = race.drawn(seed)
+    assert problem.passes("dane") <= race.SLACK * problem.passes("bundle") + 1
+
+
+def test_a_sample_that_helps_is_kept() -> None:
+    """It takes 14 passes here, and the bundle 45."""
+    assert race.drawn(3).passes("dane") < race.drawn(3).passes("bundle") / 1.5
+
+
+def test_what_closes_more_of_the_gap_is_done() -> None:
+    assert not dane.is_misled([1.0, 0.99, 0.98])
+    assert dane.is_misled([1.0, 0.99, 0.98, 0.97])
+    assert dane.is_misled([1.0, 0.99, 0.98, 0.97, 0.7, 0.5])
+    assert not dane.is_misled([1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7])
+    assert not dane.is_misled([1.0, 0.5, 0.2, 0.1])

@@ -24,7 +24,7 @@ def test_parameters_are_the_fields_of_their_type() -> None:
 
 
 def test_every_kind_of_check_has_its_message() -> None:
-    answered = re.findall(r"WHEN '(\w+)' THEN", template("internal/_check_plan"))
+    answered = re.findall(r"^ +\('(\w+)', '", template("internal/_check_plan"), re.MULTILINE)
     assert sorted(answered) == sorted(get_args(Kind))
 
 
