@@ -9,9 +9,12 @@ BEGIN
             SELECT c.place, CASE WHEN c.is_cut THEN sqlsvm._plus(c.slope[: cardinality(weight)], -1, common) ELSE c.slope END AS slope
             FROM pg_temp.sqlsvm_cuts AS c
         ), weighted AS MATERIALIZED (
-            SELECT k.place, sqlsvm._times(k.slope[: cardinality(weight)], weight) AS slope FROM known AS k
+            SELECT k.place, ARRAY(SELECT CASE WHEN abs(e.a) > 1e-150 THEN e.a * e.w ELSE 0 END
+                FROM unnest(k.slope[: cardinality(weight)], weight) WITH ORDINALITY AS e (a, w, n) ORDER BY e.n) AS slope FROM known AS k
         ), product AS MATERIALIZED (
-            SELECT a.place AS i, b.place AS j, sqlsvm._dot(a.slope, b.slope) AS p
+            SELECT a.place AS i, b.place AS j, (  -- _dot and _times in place: each call of a function costs
+                SELECT coalesce(sum(t.x * t.y) FILTER (WHERE abs(t.x) > 1e-150 AND abs(t.y) > 1e-150), 0)
+                FROM unnest(a.slope, b.slope) AS t (x, y)) AS p
             FROM weighted AS a JOIN known AS b ON b.place <= a.place
         )
         SELECT array_agg(p.p ORDER BY p.i, p.j) FROM (
