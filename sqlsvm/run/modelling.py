@@ -151,6 +151,8 @@ def _notes(
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
+    if not proof.objective_upper:
+        yield "the objective is 0: no weights can be better"
     if not solution.converged and solution.parts and solution.parts.largest == "rounding":
         share = solution.parts.rounding
         yield f"{share:.2g} of the gap is what the rounding of sums of doubles may do: more passes prove no more"

@@ -135,7 +135,7 @@ def _is_name(tokens: list[Token]) -> bool:
 
 def _features(found: Inspection) -> Table:
     """One feature per line, in the order of the query's relations."""
-    table = columns("relation", "feature", "kind", numbers=("NULLs",))
+    table = columns("relation", "feature", "kind", numbers=("NULLs in relation",))
     for relation in found.relations:
         first = printable(relation.alias)
         for f in found.features:

@@ -13,9 +13,9 @@ that weigh nothing, over all and in groups; a group of which all rows weigh noth
 measured from another origin, after which the next found its tables."""
 FEW, EACH, MORE = 50, 5, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
-PROVEN_IN_PSQL = (100057, 101057, 101207, 102307)
-"""psql found no proof in 40 passes: a free intercept of a label of 10^7, columns 10^5 and more deviations from 0, and a
-constraint on a label of 10^9."""
+PROVEN_IN_PSQL = (100057, 101057, 101207, 102007, 102307)
+"""psql found no proof in 40 passes: a free intercept of a label of 10^7, columns 10^5 and more deviations from 0, a
+constraint on a label of 10^9, and an objective of 0 up to rounding, where nothing said so."""
 
 
 @pytest.mark.parametrize("seed", FOUND)

@@ -123,7 +123,48 @@ def test_an_objective_of_0_says_how_far_that_is_known(engine: Engine) -> None:
     with made.created(engine):
         model = train(engine, "m", made.query, training("v", loss="squared", lam=1e-2))
     assert model.converged
-    assert model.objective_upper == 0.0 or "what rounding may add" in model.notes[-1]
+    assert ("the objective is 0" if model.objective_upper == 0.0 else "what rounding may add") in model.notes[-1]
+
+
+UNTRAINABLE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "one class": ("SELECT o.y, o.x FROM o WHERE o.y = 1", {}, "the label y has one class only"),
+    "no row has a weight": (
+        "SELECT o.y, o.x, 0 * o.s AS w FROM o",
+        {"weight": "w"},
+        "no row of the join has a w above 0",
+    ),
+    "no number has a weight": (
+        "SELECT o.v AS y, o.x, 0 * o.s AS w FROM o",
+        {"weight": "w", "loss": "absolute"},
+        "no row of the join has a w above 0",
+    ),
+    "an empty join": (f"{MANY.format('o.y, o.x')} WHERE b.z > 99", {}, "the join has no rows"),
+    "an empty join of numbers": (
+        f"{MANY.format('o.v AS y, o.x')} WHERE b.z > 99",
+        {"loss": "huber"},
+        "the join has no rows",
+    ),
+}
+
+
+@pytest.mark.parametrize("in_memory", [None, 0])
+@pytest.mark.parametrize("case", UNTRAINABLE)
+def test_what_has_no_optimum_is_refused(duckdb: Engine, case: str, in_memory: int | None) -> None:
+    query, options, said = UNTRAINABLE[case]
+    made = join(query)
+    with made.created(duckdb), pytest.raises(DataError, match=said) as error:
+        train(duckdb, "m", query, training(in_memory=in_memory, **options))
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("in_memory", [None, 0])
+def test_deviations_of_a_column_far_from_0(engine: Engine, in_memory: int | None) -> None:
+    """Sums of squares of 10^18 would know them to 1e-3."""
+    made = join("SELECT o.y, o.x FROM o")
+    made.rows["o"]["x"] = made.rows["o"]["x"] + 1e9
+    with made.created(engine):
+        model = train(engine, "m", made.query, training(in_memory=in_memory))
+    assert model.scaling["x"].width == pytest.approx((made.rows["o"]["x"] - 1e9).std(), rel=1e-9)
 
 
 def test_folds_that_have_not_converged_are_marked(duckdb: Engine) -> None:

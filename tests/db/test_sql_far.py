@@ -74,3 +74,16 @@ def test_counts_are_by_the_values_of_the_table(installed: Engine) -> None:
     assert counted == dict.fromkeys(t[low].tolist(), 1.0)
     expected = -(y * t)[low].sum() / len(t) + 1.0
     assert dict(zip(slopes["feature"], slopes["gradient"], strict=True))["t"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_objective_of_0_says_so(installed: Engine) -> None:
+    join = _join()
+    with join.created(installed):
+        program = stored_program(
+            installed, "SELECT 0 * f.t AS y, f.t FROM f", sensible(label="y", loss="squared", lam=0.01)
+        )
+        save_program(installed, "far", program)
+        installed.fetch(Text("SELECT version FROM sqlsvm.train($1)"), ["far"])
+        found = open_store(installed).load("far")
+    assert (found.converged, found.objective_upper) == (True, 0.0)
+    assert found.notes == ("the objective is 0: no weights can be better",)
