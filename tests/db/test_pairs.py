@@ -1,39 +1,78 @@
-"""Pairs of options: each that the rules accept trains, in memory and by passes; none crashes, and none is forgotten."""
+"""Pairs of options: each that rules accept trains, in memory, by passes and in psql. None crashes or is forgotten."""
 
+from functools import cache
 from typing import Any
 
 import pytest
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
+from sqlsvm.model.model import Model
 from sqlsvm.run import small
 from tests.ground.opened import build
-from tests.ground.pairs import FILL, LATER, MAKE, asked_of, combined, covering
+from tests.ground.pairs import FILL, LATER, MAKE, SCALE, SCALES, Asked, asked_of, combined, covering, query_of
+from tests.ground.sql_program import compiled
+from tests.ground.sql_program import trained as trained_there
+from tests.ground.trained import training
 from tests.typed import typed
 
-PARTS = 24
+PARTS, PASSES, PSQL = 24, 70, 58
+
+
+@cache
+def sets(**known: Any) -> list[list[Asked]]:
+    return [*covering(**known)]
 
 
 @pytest.fixture
 def rows(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """200 rows, which are read unless `in_memory` is 0."""
     monkeypatch.setattr(small, "MUCH", 2)
-    build(duckdb, MAKE)
-    for statement in FILL.split(";"):
-        typed(duckdb, statement)
-    return duckdb
+    return filled(duckdb)
+
+
+def filled(engine: Engine, scale: float = 1.0) -> Engine:
+    build(engine, MAKE)
+    for statement in f"{FILL};{SCALE.format(scale=scale)}".split(";"):
+        typed(engine, statement)
+    return engine
+
+
+def assert_kept(model: Model, asked: dict[str, Any]) -> None:
+    """Nothing that was asked for is forgotten."""
+    assert 0.0 <= model.objective <= model.objective_upper, asked
+    kept = {n: value for n, value in asked.items() if n in model.options and value != "auto" and n != "holdout"}
+    assert {name: model.options[name] for name in kept} == kept
 
 
 @pytest.mark.thin(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_pair_of_options_trains(rows: Engine, part: int) -> None:
-    for told in [*covering()][part::PARTS]:
+    for told in sets()[part::PARTS]:
         asked = combined(told)
         assert asked is not None
-        model = asked_of(rows, asked)
-        assert 0.0 <= model.objective <= model.objective_upper, asked
-        kept = {n: value for n, value in asked.items() if n in model.options and value != "auto" and n != "holdout"}
-        assert {name: model.options[name] for name in kept} == kept
+        assert_kept(asked_of(rows, asked), asked)
+
+
+@pytest.mark.thin(PASSES)
+@pytest.mark.parametrize("part", range(PASSES))
+def test_each_pair_trains_by_passes(duckdb: Engine, part: int) -> None:
+    """On columns of three scales."""
+    for number, told in enumerate(sets()[part::PASSES], part):
+        if asked := combined([*told, {"in_memory": 0}]):
+            assert_kept(asked_of(filled(duckdb, SCALES[number % len(SCALES)]), asked), asked)
+
+
+@pytest.mark.thin(PSQL)
+@pytest.mark.parametrize("part", range(PSQL))
+def test_each_pair_trains_in_psql(installed: Engine, installed_dsn: str, part: int) -> None:
+    """What psql does not train is refused by a rule, so it is in no pair."""
+    for number, told in enumerate(sets(program=True)[part::PSQL], part):
+        asked = combined(told, program=True)
+        assert asked is not None
+        filled(installed, SCALES[number % len(SCALES)])
+        compiled(installed, "m", query_of(asked), training(**asked))
+        assert_kept(trained_there(installed, installed_dsn, "m"), asked)
 
 
 @pytest.mark.parametrize(("asked", "said"), LATER, ids=str)

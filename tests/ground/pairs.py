@@ -28,6 +28,9 @@ FILL = """INSERT INTO c SELECT i, 20 + i * 7 % 31, CASE i % 3 WHEN 0 THEN 'a' WH
             i % 2, 1 + i % 3, DATE '2024-01-01' + CAST(i AS INT)
         FROM (SELECT i, sin(i) AS x FROM generate_series(1, 200) AS s (i)) AS r"""
 
+SCALES = 1e-6, 1.0, 1e6
+SCALE = "UPDATE t SET x = x * {scale}, z = z * {scale}, n = n * {scale}; UPDATE c SET age = age * {scale}"
+
 NUMBER = {"label": "n"}
 TOLD: tuple[Asked, ...] = (
     {"label": "k"},
@@ -82,8 +85,8 @@ LATER: tuple[tuple[Asked, str], ...] = (
 """What the rules accept, and is refused when the label or the columns are known, and the words."""
 
 
-def combined(told: Iterable[Asked]) -> dict[str, Any] | None:
-    """Together, if they do not contradict each other and the rules accept them."""
+def combined(told: Iterable[Asked], **known: Any) -> dict[str, Any] | None:
+    """Together, if they do not contradict each other and the rules accept them, with what else is known."""
     found: dict[str, Any] = {}
     for each in told:
         if any(found.get(name, value) != value for name, value in each.items()):
@@ -92,8 +95,10 @@ def combined(told: Iterable[Asked]) -> dict[str, Any] | None:
     found = {"label": "y", **found}
     if (found["label"] == "n") is not (found.get("loss") in NUMBER_LOSSES) or _is_later(found):
         return None
+    if "program" in known and found["label"] == "k":  # a stored program trains two classes
+        return None
     try:
-        facts = training(**found).options | {"classes": 3 if found["label"] == "k" else 0}
+        facts = training(**found).options | {"classes": 3 if found["label"] == "k" else 0} | known
         refuse(facts)
         refuse(facts, "label known")
     except OptionError:
@@ -117,15 +122,15 @@ def query_of(asked: Asked) -> str:
     return QUERY.replace(", ".join(f"t.{label}" for label in LABELS), f"t.{asked['label']}")
 
 
-def covering(told: tuple[Asked, ...] = TOLD) -> Iterator[list[Asked]]:
+def covering(told: tuple[Asked, ...] = TOLD, **known: Any) -> Iterator[list[Asked]]:
     """Sets of options that the rules accept, so that each pair which they accept is in one."""
     pairs = combinations(range(len(told)), 2)
-    left = {pair for pair in pairs if combined([told[n] for n in pair]) is not None}
+    left = {pair for pair in pairs if combined([told[n] for n in pair], **known) is not None}
     while left:
         chosen = list(min(left))
         for n in range(len(told)):
             new = any((min(n, m), max(n, m)) in left for m in chosen)
-            if n not in chosen and new and combined([told[m] for m in (*chosen, n)]) is not None:
+            if n not in chosen and new and combined([told[m] for m in (*chosen, n)], **known) is not None:
                 chosen.append(n)
         left -= {(min(n, m), max(n, m)) for n, m in combinations(chosen, 2)}
         yield [told[n] for n in chosen]
