@@ -80,3 +80,17 @@ def test_the_curve_is_that_of_scikit_learn(seed: int) -> None:
 def test_no_score_has_no_probability() -> None:
     for probability in (Probability("sigmoid", -1.0, 0.0), Probability("isotonic", scores=(0.0,), shares=(0.25,))):
         assert np.isnan(probability(np.array([np.nan, 1.0]))).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_step_is_made(seed: int) -> None:
+    """At the optimum the loss has no slope. A step less leaves one of 1e-6 or more of a row."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=40) * 3.0
+    negatives, positives = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 40).astype(float)
+    a, b = sigmoid(scores, negatives, positives)
+    n, p = negatives.sum(), positives.sum()
+    targets = positives * (p + 1.0) / (p + 2.0) + negatives / (n + 2.0)
+    slope = targets - (negatives + positives) * expit(-a * scores - b)
+    assert abs(slope @ scores) <= 1e-8 * (n + p)
+    assert abs(slope.sum()) <= 1e-8 * (n + p)
