@@ -25,6 +25,7 @@ from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_repeated, check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import moments_in_memory
+from sqlsvm.run.in_memory import moments_of as rows_in_memory
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.small import missing_tables, small_join
 from sqlsvm.run.weight import check_weight
@@ -64,7 +65,8 @@ class Data:
     """The rows of a part of the join that is only measured, if they are in memory."""
     key: Key = ALL
     raw: Rows | None = None
-    """The rows of `drawn` as they were read, with the part of each, where folds are to come."""
+    """The rows of `drawn` in a group as they were read, with the part of each, where folds are to come. The tables have
+    more categories than these rows."""
 
     @property
     def in_group(self) -> bool:
@@ -188,7 +190,9 @@ def _against(problem: Data, code: int) -> Data:
     assert isinstance(target, Classes)
     own = replace(plan, design=replace(plan.design, target=replace(target, chosen=code)))
     negative = moments.total_negative
-    if code != target.chosen and not np.isnan(negative).all():
+    if problem.raw is not None:
+        negative = rows_in_memory(own, problem.raw, problem.raw[TIMES].astype(float)).total_negative
+    elif code != target.chosen and not np.isnan(negative).all():
         with work.scratch():
             work.run(missing_tables(work, plan))  # where the rows are in memory there are none
             negative = read_moments(work, own, frozenset({"negative"})).total_negative

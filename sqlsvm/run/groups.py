@@ -25,7 +25,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.literals import literal
 from sqlsvm.options import ClassWeights, Nulls, Scale
 from sqlsvm.plan.design import Dictionary
-from sqlsvm.plan.plan import PART, Plan
+from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.plan.target import Target, centred_at, centres
 from sqlsvm.query import FeatureQuery
@@ -164,8 +164,8 @@ class Groups:
         moments = moments_in_memory(plan, rows, weighing, how, nulls, by_class=True)
         own = scaling(plan.design, moments, how)
         drawn = read_rows(own, rows, weighing)
-        raw = {**rows, TIMES: weighing} if PART in rows else None
-        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=Key(group.value), raw=raw)
+        raw, key = {**rows, TIMES: weighing}, Key(group.value)
+        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=key, raw=raw)
 
     @contextmanager
     def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Data]:

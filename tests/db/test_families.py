@@ -36,6 +36,8 @@ TABLES = """
         FROM GENERATE_SERIES(0, 299) AS r(g)
 """
 QUERY = "SELECT f.y, f.x, d.z, d.w FROM f JOIN d ON d.k = f.k"
+APART = QUERY.replace("d.w", "CASE WHEN f.shop = 0 THEN 'none' ELSE d.w END AS w")
+"""No group has all categories."""
 KINDS = ("bad", "fair", "good")
 ASKED: dict[str, Any] = {"label": "y", "by": "shop", "lam": 1e-2, "tol": 1e-4}
 
@@ -46,16 +48,16 @@ def tables_(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("in_memory", [0, None])
-def test_a_group_is_a_training_of_its_own(tables: Engine, in_memory: int | None) -> None:
-    model = train(tables, "m", QUERY, training(**ASKED, in_memory=in_memory))
+@pytest.mark.parametrize(("in_memory", "query"), [(0, QUERY), (None, QUERY), (None, APART)])
+def test_a_group_is_a_training_of_its_own(tables: Engine, in_memory: int | None, query: str) -> None:
+    model = train(tables, "m", query, training(**ASKED, in_memory=in_memory))
     assert model.kinds == KINDS
     assert [of.value for of in model.groups] == [0, 1, 2]
     assert model.objective == pytest.approx(
         np.average([of.objective for of in model.groups], weights=[of.join_rows for of in model.groups])
     )
     for of, part in zip(model.groups, model.parts, strict=True):
-        own = train(tables, "m", f"{QUERY} WHERE f.shop = {of.value}", training(**{**ASKED, "by": None}))
+        own = train(tables, "m", f"{query} WHERE f.shop = {of.value}", training(**{**ASKED, "by": None}))
         assert [each.value for each in part.classes] == [each.value for each in own.classes] == list(KINDS)
         for mine, alone in zip(part.classes, own.classes, strict=True):
             assert mine.rows == alone.rows
