@@ -20,7 +20,7 @@ BEGIN
     END IF;
     FOR side IN SELECT * FROM sqlsvm._sides(p) LOOP
         far := sqrt(upper / penalty.lambda) * sqrt((SELECT sum(e.m * e.m) FROM unnest(side.means) WITH ORDINALITY AS e (m, j) WHERE e.j <> place AND abs(e.m) > 1e-150));
-        FOREACH z IN ARRAY ARRAY[-1, 1] LOOP  -- beyond z psi is too high
+        FOREACH z IN ARRAY ARRAY[-p.unit, p.unit] LOOP  -- beyond z psi is too high
             WHILE sqlsvm._psi(pieces, z) <= upper / side.share AND abs(z) < 1e90 LOOP
                 z := 2 * z;
             END LOOP;

@@ -87,3 +87,18 @@ def test_an_objective_of_0_says_so(installed: Engine) -> None:
         found = open_store(installed).load("far")
     assert (found.converged, found.objective_upper) == (True, 0.0)
     assert found.notes == ("the objective is 0: no weights can be better",)
+
+
+def test_a_free_intercept_of_a_small_label(installed: Engine) -> None:
+    """The interval that the intercept must be in is measured in labels; it was 10^9 times as long."""
+    join = _join()
+    text = "SELECT 1e-12 * (f.t - 1.7e9) AS y, NULLIF(f.u, -1) AS u, b.z FROM f JOIN b ON b.k = f.k"
+    options = {"label": "y", "loss": "absolute", "nulls": "mean", "lam": 0.01, "intercept": "free"}
+    with join.created(installed):
+        save_program(installed, "far", stored_program(installed, text, sensible(**named(options))))
+        installed.fetch(Text("SELECT version FROM sqlsvm.train($1)"), ["far"])
+        found, peer = open_store(installed).load("far"), train(installed, "peer", text, sensible(**named(options)))
+    assert found.converged
+    assert found.passes < 20
+    assert found.lower_bound <= peer.objective_upper
+    assert peer.lower_bound <= found.objective_upper
