@@ -38,6 +38,11 @@ def filled(engine: Engine, scale: float = 1.0) -> Engine:
     return engine
 
 
+def scale_of(asked: dict[str, Any], number: int) -> float:
+    """Products of columns of 1e6 that are not scaled have no digits left next to the constant 1."""
+    return 1.0 if asked.get("scale") == "none" else SCALES[number % len(SCALES)]
+
+
 def assert_kept(model: Model, asked: dict[str, Any]) -> None:
     """Nothing that was asked for is forgotten."""
     assert 0.0 <= model.objective <= model.objective_upper, asked
@@ -60,7 +65,7 @@ def test_each_pair_trains_by_passes(duckdb: Engine, part: int) -> None:
     """On columns of three scales."""
     for number, told in enumerate(sets()[part::PASSES], part):
         if asked := combined([*told, {"in_memory": 0}]):
-            assert_kept(asked_of(filled(duckdb, SCALES[number % len(SCALES)]), asked), asked)
+            assert_kept(asked_of(filled(duckdb, scale_of(asked, number)), asked), asked)
 
 
 @pytest.mark.thin(PSQL)
@@ -70,7 +75,7 @@ def test_each_pair_trains_in_psql(installed: Engine, installed_dsn: str, part: i
     for number, told in enumerate(sets(program=True)[part::PSQL], part):
         asked = combined(told, program=True)
         assert asked is not None
-        filled(installed, SCALES[number % len(SCALES)])
+        filled(installed, scale_of(asked, number))
         compiled(installed, "m", query_of(asked), training(**asked))
         assert_kept(trained_there(installed, installed_dsn, "m"), asked)
 
