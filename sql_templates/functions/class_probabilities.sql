@@ -12,6 +12,7 @@ BEGIN
             MESSAGE = format('model "%s" has no more than two classes', model),
             HINT = 'SELECT sqlsvm.predict_proba(model, features) gives the probability of the positive one.';
     END IF;
+    PERFORM sqlsvm._probability(body, c -> 'probability', NULL) FROM jsonb_array_elements(body -> 'classes') AS c;
     RETURN QUERY
         WITH scored AS MATERIALIZED (
             SELECT n, sqlsvm._label_text(c -> 'value') AS said, sqlsvm._probability(body, c -> 'probability',

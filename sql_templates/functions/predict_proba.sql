@@ -6,7 +6,7 @@ AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
 BEGIN
-    PERFORM sqlsvm._refuse_classes(body);
+    PERFORM sqlsvm._refuse_classes(body), sqlsvm._probability(body, body -> 'probability', NULL);  -- there is one
     RETURN sqlsvm._probability(body, body -> 'probability', nullif(sqlsvm._score(body, features), 'NaN'));
 END
 $$;

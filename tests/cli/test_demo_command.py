@@ -10,10 +10,13 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.ask.inspect import inspect
-from sqlsvm.demo import LABEL, QUERY, SCHEMA, make, next_steps, shop
+from sqlsvm.demo import LABEL, MODEL, QUERY, SCHEMA, make, next_steps, shop
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
+from sqlsvm.run.train import train
+from sqlsvm.store import open_store
 from tests.cli.command import environment, sqlsvm
+from tests.ground.trained import training
 from tests.typed import asked, typed
 
 
@@ -40,19 +43,29 @@ def test_demo_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_it_says_to_type_next(postgres_dsn: str, tmp_path: Path) -> None:
+def test_what_stays_in_a_file(tmp_path: Path) -> None:
+    done = sqlsvm("demo", "--dsn", "duckdb:shop.duckdb", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "shop.duckdb", "shop.sql"}
+    assert SCHEMA in (tmp_path / "shop.sql").read_text(encoding="utf-8")
+    assert "The query is in shop.sql." in done.stdout
+
+
+@pytest.mark.slow
+def test_what_it_says_to_type_next(postgres: Engine, tmp_path: Path) -> None:
     """Line by line, in a shell. The last is of psql, the others are of sqlsvm."""
     if not shutil.which("psql"):
         pytest.skip("there is no psql")
-    done = sqlsvm("demo", "--dsn", postgres_dsn, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "shop.sql"}
-    _, *lines = done.stdout.rstrip().split("The query is in shop.sql.")[1].splitlines()
+    made = make(postgres, SCHEMA)
+    asked_for = training(LABEL, nulls="mean", lam=1e-2, tol=1e-2, offload=True)
+    open_store(postgres).save(train(postgres, MODEL, made.query, asked_for))
+    _, *lines = next_steps(made, written=True).splitlines()
+    (tmp_path / "shop.sql").write_text(made.query, encoding="utf-8")
     script = "\n".join(['sqlsvm() { "$PYTHON" -m sqlsvm "$@"; }', "set -e", *lines])
     environ = environment({"PYTHON": sys.executable})
     ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert "(5 rows)" in ran.stdout
+    assert ran.stdout.index("1.0e9") < ran.stdout.index(", converged") < ran.stdout.index("(5 rows)")
     assert "predicted" in ran.stdout
 
 
