@@ -400,6 +400,14 @@ def fenced(query: exp.Query) -> exp.Select:
     return query
 
 
+def unfenced(query: exp.Select) -> exp.Select:
+    """For a view: a condition on its rows must reach the tables."""
+    for each in query.find_all(exp.Select):
+        if noted(each, FENCE):
+            del each.meta[FENCE]
+    return query
+
+
 def join(query: exp.Select, source: exp.Expr, on: Iterable[exp.Expression], kind: str = "") -> exp.Select:
     """`[kind] JOIN source ON ...`; without a condition, a cross join."""
     conditions, made = list(on), _again(query)

@@ -221,6 +221,7 @@ def save(
     """CREATE TABLE or VIEW name AS the predictions. With `overwrite` an existing one is replaced, if nothing fails.
     With `security_invoker` a view has the rights of the role that reads it."""
     target, properties = _target(engine, name), _properties(engine, security_invoker)
+    found = sql.unfenced(found) if kind == "view" else found
     made = exp.Create(this=target, kind=kind.upper(), expression=found, properties=properties)
     with _placing(name, overwrite):
         engine.create(made, overwrite=overwrite)

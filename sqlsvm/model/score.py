@@ -50,7 +50,7 @@ def predictions(
 ) -> exp.Select:
     """SELECT r.*, score, prediction, probability FROM (rows) AS r; the expression sees the columns of r. `type` is that
     of predictions, if it is not that of the values."""
-    scored, s = _with_more(rows, [(score, SCORE)], "r"), exp.column(SCORE, table="s")
+    scored, s = sql.fenced(_with_more(rows, [(score, SCORE)], "r")), exp.column(SCORE, table="s")
     found = prediction(s, labels)
     more: sql.Named = [(exp.cast(found, type) if type else found, PREDICTION)]
     return _with_more(scored, [*more, *([(chance(probability, s), PROBABILITY)] if probability else [])], "s")
@@ -79,7 +79,7 @@ def predictions_of_classes(
 ) -> exp.Select:
     """SELECT the columns of these names, the largest score, the class that has it, the probability of each class FROM
     (rows) AS r."""
-    scored = _with_more(rows, [(e, f"{HIDDEN}{k}") for k, e in enumerate(scores, 1)], "r")
+    scored = sql.fenced(_with_more(rows, [(e, f"{HIDDEN}{k}") for k, e in enumerate(scores, 1)], "r"))
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     kept = [exp.column(name, table="s", quoted=True) for name in names]
     best = sql.greatest(*(e.copy() for e in each))
@@ -89,7 +89,7 @@ def predictions_of_classes(
     found = sql.also(
         found, [(chance(curve, s), own) for own, curve, s in zip(_chances(curves), curves, each, strict=True)]
     )
-    own, known = found.from_(sql.derived(scored, "s"), copy=False), [*names, SCORE, PREDICTION]
+    own, known = sql.fenced(found.from_(sql.derived(scored, "s"), copy=False)), [*names, SCORE, PREDICTION]
     outputs: list[exp.Expr] = [exp.column(name, table="t", quoted=True) for name in known]
     made = zip(normalised(curves, "t"), values, strict=True)
     outputs += [exp.alias_(p, probability_column(value), quoted=True) for p, value in made]
@@ -111,7 +111,8 @@ def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence[
 
 
 def _with_total(rows: exp.Query, curves: Sequence[Probability]) -> exp.Select:
-    return _with_more(rows, [(sql.plus(*(exp.column(name, table="q") for name in _chances(curves))), TOTAL)], "q")
+    total = sql.plus(*(exp.column(name, table="q") for name in _chances(curves)))
+    return sql.fenced(_with_more(rows, [(total, TOTAL)], "q"))
 
 
 def normalised(curves: Sequence[Probability], rows: str) -> list[exp.Expression]:

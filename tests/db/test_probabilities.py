@@ -21,7 +21,7 @@ from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model
-from sqlsvm.model.predict import predict, query_rows, score_sql
+from sqlsvm.model.predict import predict, query_rows, save, score_sql
 from sqlsvm.options import ProbabilityMethod
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.facts import Facts
@@ -36,6 +36,7 @@ from tests.ground.joins import Join, chain, star
 from tests.ground.trained import training
 from tests.psql import answer, complaint
 from tests.typed import asked as fetched
+from tests.typed import typed
 
 METHODS: tuple[ProbabilityMethod, ...] = ("sigmoid", "isotonic")
 NO_WEIGHTS = "ignore:Since FrozenEstimator does not appear to accept sample_weight"
@@ -114,6 +115,20 @@ def test_everywhere_the_same(engine: Engine, method: ProbabilityMethod, installe
         installed_dsn, f"SELECT sqlsvm.predict_proba('p_{engine.dialect}_{method}', '{json.dumps(feature)}');"
     )
     assert float(said) == pytest.approx(rows["probability"][7], abs=1e-12)
+
+
+def test_a_long_curve_stands_once_in_a_query_and_a_view_lets_conditions_through(postgres: Engine) -> None:
+    """PostgreSQL would put the expression of a score in place of each of its names in the curve, and compile that for
+    half a minute. In a view it would not push a condition below the fence that prevents it."""
+    join = star(np.random.default_rng(5), 400)
+    with join.created(postgres):
+        model = RelationalSVC(1e-2, holdout=0.4, probability="isotonic").fit(postgres, join.query, "y").model_
+        found = predict(postgres, model, probability=True)
+        assert "OFFSET" in postgres.text(found)
+        save(postgres, found, "public.scored", "view")
+        (text,) = fetched(postgres, "SELECT pg_get_viewdef('public.scored'::regclass) AS v")["v"]
+        assert "OFFSET" not in text
+        typed(postgres, "DROP VIEW public.scored")
 
 
 @pytest.mark.parametrize("method", METHODS)
