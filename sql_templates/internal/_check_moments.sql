@@ -11,7 +11,7 @@ BEGIN
         RAISE EXCEPTION 'the label "%" is NULL in % rows of the join', p.label, unlabelled USING ERRCODE = 'SV004',
             HINT = 'Leave them out: WHERE ... IS NOT NULL in the query, or sqlsvm compile --nulls drop.';
     ELSIF NOT p.n > 0 THEN
-        RAISE EXCEPTION 'the join of "%" has no rows%', p.program, coalesce(format(' with a "%s" above 0', p.design ->> 'weight'), '') USING ERRCODE = 'SV004',
+        RAISE EXCEPTION 'the join of "%" has no rows%', p.program, coalesce(' with a "' || (p.design ->> 'weight') || '" above 0', '') USING ERRCODE = 'SV004',
             HINT = 'sqlsvm inspect shows which key loses them.';
     ELSIF p.label_total IN ('NaN', 'Infinity', '-Infinity') OR p.origin IN ('NaN', 'Infinity') THEN
         RAISE EXCEPTION 'the label "%" has numbers that are NaN, infinite or too large for a double to square', p.label

@@ -10,6 +10,7 @@ DECLARE
     given sqlsvm._given := listed.given;
     shifts CONSTANT float8[] := ARRAY[0, listed.delta, -listed.delta];
     answer jsonb;
+    from_0 jsonb;
     area float8;
     seen sqlsvm._seen;
 BEGIN
@@ -20,10 +21,14 @@ BEGIN
             given.shift := 2 * shifts[i];
             area := sqlsvm._run(CASE WHEN i = 1 THEN 'area' ELSE 'moved area' END, given) -> 'area' -> 0 ->> 'area';
         END IF;
+        given.shift := CASE WHEN i = 1 AND listed.delta > 0 THEN -1 ELSE shifts[i] END;
+        from_0 := CASE WHEN given.shift = shifts[i] THEN answer ELSE sqlsvm._run('above', given) -> 'rows above' -> 0 END;
         seen.auc[i] := area / nullif((answer ->> 'all_negative')::float8 * (answer ->> 'all_positive')::float8, 0);
-        -- With two bags the confusion matrix is exact even where scores are not.
-        seen.false_positive[i] := (coalesce(listed.at_centre, answer) ->> 'negative')::float8 / p.weight_negative;
-        seen.true_positive[i] := (coalesce(listed.at_centre, answer) ->> 'positive')::float8 / p.weight_positive;
+        -- With two bags the confusion matrix is exact even where scores are not. Else half of the rows that are rounded to 0 are above it.
+        seen.false_positive[i] := ((coalesce(listed.at_centre, answer) ->> 'negative')::float8
+            + (coalesce(listed.at_centre, from_0) ->> 'negative')::float8) / 2 / p.weight_negative;
+        seen.true_positive[i] := ((coalesce(listed.at_centre, answer) ->> 'positive')::float8
+            + (coalesce(listed.at_centre, from_0) ->> 'positive')::float8) / 2 / p.weight_positive;
     END LOOP;
     seen.negatives := (answer ->> 'all_negative')::float8 / p.weight_negative;
     seen.positives := (answer ->> 'all_positive')::float8 / p.weight_positive;

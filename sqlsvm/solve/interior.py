@@ -125,6 +125,10 @@ def _units(matrix: Split, linear: Array, slopes: Array, offsets: Array, distance
     return far, high or far * pull
 
 
+FAR = 1e60
+"""In units in which x is about 1. A step that is longer has no digits, and squares of it may overflow."""
+
+
 class _Interior:
     """Constraints and cuts are rows of one kind: s = rows x + lift t + shifts >= 0, with multipliers `forces`. x is
     `above` - `below` where it has a weight, and each of the two has a multiplier: weight + slope and weight - slope."""
@@ -196,6 +200,8 @@ class _Interior:
             return False
         length = min(1.0, TO_THE_BORDER * self._reach(step))
         dx, dt, moves = step
+        if not np.linalg.norm(dx) < FAR:
+            return False
         self.x, self.t = self.x + length * dx, self.t + length * dt
         for (a, b), (da, db) in zip(self._pairs, moves, strict=True):
             a += length * da
