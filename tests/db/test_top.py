@@ -286,7 +286,7 @@ def test_refused(engine: Engine, top: tuple[str, ...], message: str, hint: str) 
 @pytest.mark.parametrize("top", ["city:0", "city:-1", "city", "city:", ":3", "city:3.5", "city:x"])
 def test_limits_that_are_none(top: str) -> None:
     assert not OPTIONS["top"].allows((top,))
-    with pytest.raises(OptionError, match="top must be a list of columns"):
+    with pytest.raises(OptionError, match="top must be a list of limits"):
         ProblemOptions("y", top=(top,))
 
 
@@ -294,5 +294,5 @@ def test_the_estimator_takes_a_mapping(engine: Engine) -> None:
     made(engine)
     svc = RelationalSVC(nulls="mean", top={"city": 2}, lam=1e-2).fit(engine, QUERY, "y")
     assert [n for n in svc.feature_names_in_ if n.startswith("city")][-1] == "city=(other)"
-    with pytest.raises(ParameterError, match="top must be a list of columns"):
+    with pytest.raises(ParameterError, match="top must be a list of limits"):
         RelationalSVC(1e-4, top={"city": 0}).fit(engine, QUERY, "y")

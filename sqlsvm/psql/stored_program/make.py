@@ -223,14 +223,14 @@ def _of_sum(of: Terms) -> dict[str, Any]:
 
 
 def features(design: Design) -> list[dict[str, Any]]:
-    """The intercept, without a name, and the numbers, by the places of their terms."""
-    constant = [(c,) for c in design.coordinates if c.role == "intercept"]
+    """The intercept, without a name, and the numbers. In a sum no mean replaces a term that is NULL."""
+    constant, known = [(c,) for c in design.coordinates if c.role == "intercept"], design.indicators
     return [
         {
             "feature": terms[0].feature,
             "terms": [c.index + 1 for c in terms],
             "origin": sum(c.origin for c in terms),
-            "missing": next((design.indicators[c.index] + 1 for c in terms if c.index in design.indicators), None),
+            "missing": known[terms[0].index] + 1 if len(terms) == 1 and terms[0].index in known else None,
         }
         for terms in (*constant, *design.numbers.values())
     ]
