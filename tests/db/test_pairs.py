@@ -10,10 +10,9 @@ from sqlsvm.errors import SqlsvmError
 from sqlsvm.model.model import Model
 from sqlsvm.run import small
 from tests.ground.opened import build
-from tests.ground.pairs import FILL, LATER, MAKE, SCALE, SCALES, Asked, asked_of, combined, covering, query_of
+from tests.ground.pairs import FILL, LATER, MAKE, SCALE, SCALES, Asked, asked_of, combined, covering, query_of, short
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as trained_there
-from tests.ground.trained import training
 from tests.typed import typed
 
 PARTS, PASSES, PSQL = 24, 70, 58
@@ -76,7 +75,7 @@ def test_each_pair_trains_in_psql(installed: Engine, installed_dsn: str, part: i
         asked = combined(told, program=True)
         assert asked is not None
         filled(installed, scale_of(asked, number))
-        compiled(installed, "m", query_of(asked), training(**asked))
+        compiled(installed, "m", query_of(asked), short(asked))
         assert_kept(trained_there(installed, installed_dsn, "m"), asked)
 
 

@@ -10,6 +10,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.rules import refuse
+from sqlsvm.run.training import Training
 from tests.ground.trained import training
 
 Asked = Mapping[str, Any]
@@ -113,8 +114,13 @@ def _is_later(asked: Asked) -> bool:
 
 def asked_of(engine: Engine, asked: Asked) -> Model:
     """The model that a user gets."""
-    (model,) = trained(engine, query_of(asked), {"m": training(**{"max_passes": 5, **asked})})
+    (model,) = trained(engine, query_of(asked), {"m": short(asked)})
     return model
+
+
+def short(asked: Asked) -> Training:
+    """Few passes say whether it trains."""
+    return training(**{"max_passes": 5, **asked})
 
 
 def query_of(asked: Asked) -> str:
