@@ -20,7 +20,7 @@ def of_two_classes(
 ) -> Evaluation:
     """`below`: the weight of the negative rows below each, if it is known."""
     own = [np.where(signs == y, weights, 0.0) for y in (-1.0, 1.0)]
-    edges = np.histogram_bin_edges(scores, bins)
+    edges = _edges(scores, bins)
     rows = [tuple(np.histogram(scores, edges, weights=w)[0].tolist()) for w in own]
     above = [float(w[scores > 0.0].sum()) for w in own]
     negatives, positives = (float(w.sum()) for w in own)
@@ -34,6 +34,15 @@ def of_two_classes(
         histogram=Histogram(tuple(edges.tolist()), rows[0], rows[1]),
         blur=0.0,
     )
+
+
+def _edges(values: Array, bins: int) -> Array:
+    """Of no more bins than doubles can tell apart between the least and the largest value."""
+    least, largest = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    step = 2.0 * float(np.spacing(max(abs(least), abs(largest))))
+    if largest - least < step:
+        least, largest = least - max(0.5, step), largest + max(0.5, step)
+    return np.linspace(least, largest, int(min(bins, (largest - least) / step)) + 1)
 
 
 def _exact(value: float) -> Bounded:
@@ -57,7 +66,7 @@ def of_number(z: Array, codes: Array, weights: Array, quantile: float, bins: int
         "covered": float(weights @ (z <= 0.0)),
     }
     label = LabelMoments(float(weights @ codes), float(weights @ codes**2))
-    counts, edges = np.histogram(z, bins, weights=weights)
+    counts, edges = np.histogram(z, _edges(z, bins), weights=weights)
     return of_sums(sums, label, quantile, (edges, counts))
 
 

@@ -12,6 +12,18 @@ N = 300
 ONES = np.ones(N)
 
 
+@pytest.mark.parametrize("values", [[1e17, 1e17 + 16, 1e17 + 32], [5.0] * 3, [-1e-300, 0.0, 1e-300], [-3.0, 0.5, 8.0]])
+def test_a_histogram_has_no_more_bins_than_doubles_can_tell_apart(values: list[float]) -> None:
+    z = np.array(values)
+    found = of_number(z, np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]), 0.5)
+    assert sum(found.counts) == 6.0
+    assert 1 <= len(found.counts) <= 100
+    assert (np.diff(found.edges) > 0.0).all()
+    assert found.edges[0] <= z.min() <= z.max() <= found.edges[-1]
+    of_two = of_two_classes(z, np.array([1.0, -1.0, 1.0]), np.array([1.0, 2.0, 3.0]))
+    assert sum(of_two.histogram.negative) + sum(of_two.histogram.positive) == 6.0
+
+
 def test_of_two_classes() -> None:
     y, scores = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N)
     found = of_two_classes(scores, y, ONES)
