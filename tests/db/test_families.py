@@ -174,6 +174,9 @@ def test_psql_chooses_the_group(installed: Engine) -> None:
     )
     assert rows["p"].tolist() == rows["prediction"].tolist()
     assert {*rows["p"].tolist()} == {*KINDS, None}
+    row = """'{"x": 0, "z": 0, "w": "w1", "shop": 1}'"""
+    with pytest.raises(StatementError, match='model "kinds_by_shop" has 3 classes'):
+        installed.fetch(Text(f"SELECT sqlsvm.decision_function('kinds_by_shop', {row})"))
     for call in ("sqlsvm.score_sql('kinds_by_shop')", "sqlsvm.weights('kinds_by_shop')"):
         with pytest.raises(StatementError, match='model "kinds_by_shop" has 3 groups'):
             installed.fetch(Text(f"SELECT {call}"))
