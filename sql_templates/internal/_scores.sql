@@ -21,8 +21,11 @@ BEGIN
             given.shift := 2 * shifts[i];
             area := sqlsvm._run(CASE WHEN i = 1 THEN 'area' ELSE 'moved area' END, given) -> 'area' -> 0 ->> 'area';
         END IF;
-        given.shift := CASE WHEN i = 1 AND listed.delta > 0 THEN -1 ELSE shifts[i] END;
-        from_0 := CASE WHEN given.shift = shifts[i] THEN answer ELSE sqlsvm._run('above', given) -> 'rows above' -> 0 END;
+        from_0 := answer;
+        IF i = 1 AND listed.delta > 0 AND listed.at_centre IS NULL THEN
+            given.shift := -1;
+            from_0 := sqlsvm._run('above', given) -> 'rows above' -> 0;
+        END IF;
         seen.auc[i] := area / nullif((answer ->> 'all_negative')::float8 * (answer ->> 'all_positive')::float8, 0);
         -- With two bags the confusion matrix is exact even where scores are not. Else half of the rows that are rounded to 0 are above it.
         seen.false_positive[i] := ((coalesce(listed.at_centre, answer) ->> 'negative')::float8

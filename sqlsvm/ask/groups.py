@@ -35,18 +35,20 @@ def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
     found = {group.place: _of_rows(groups, rows, parts[group.place], bins) for group, rows in groups.rows(read)}
     for group in others:
         with groups.in_database(group, "none", scale="none", by_class=False) as here:
-            part = parts[group.place]
-            found[group.place] = _measured(here, part, bins)
+            found[group.place] = ungrouped(here, parts[group.place], bins=bins)
     each = [found[group.place] for group in known]
     missed = problem.moments.n - sum(group.rows for group in known)
     measured = tuple(Measured(group.value, one) for group, one in zip(known, each, strict=True))
     return ByGroup(model.by or "", measured, _whole(each), max(0.0, missed))
 
 
-def _measured(here: Data, part: Model, bins: int) -> Found:
-    if part.classes:
-        return confusion_of(here, part)
-    return residuals(here, part, bins) if part.of_numbers else evaluate(here, part, bins=bins)
+def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Found:
+    """How good a model without groups is, or that of one group."""
+    if model.classes:
+        return confusion_of(problem, model)
+    if model.of_numbers:
+        return residuals(problem, model, bins)
+    return evaluate(problem, model, buckets=buckets, bins=bins)
 
 
 def _of_rows(groups: Groups, rows: Rows, part: Model, bins: int) -> Found:

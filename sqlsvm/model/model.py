@@ -279,11 +279,6 @@ class OfGroup(Proven):
     def used(self) -> int:
         return sum(of.used for of in self.classes) or super().used
 
-    @property
-    def first(self) -> Proven:
-        """What has weights, or the first part of it."""
-        return self.classes[0] if self.classes else self
-
 
 @dataclass(frozen=True)
 class Skipped:
@@ -294,9 +289,14 @@ class Skipped:
     why: str
 
 
+def _vector(of: "OfGroup | Model") -> Proven:
+    """What has weights, or the first part of it."""
+    return of.classes[0] if of.classes else of
+
+
 def _known_once(found: tuple[OfGroup, ...]) -> tuple[OfGroup, ...]:
     """All groups have the same classes, and the same features, perhaps with other categories."""
-    features = [list(dict.fromkeys(each.first.weights.features)) for each in found]
+    features = [list(dict.fromkeys(_vector(each).weights.features)) for each in found]
     classes = [[of.value for of in each.classes] for each in found]
     seen: set[object] = set()
     for place, each in enumerate(found):
@@ -416,8 +416,16 @@ class Model(Proven):
     @property
     def kinds(self) -> tuple[object, ...]:
         """The values of the label, if there are more than two."""
-        first = self.groups[0].classes if self.groups else ()
-        return tuple(of.value for of in self.classes or first)
+        return tuple(of.value for of in self._group.classes)
+
+    @property
+    def _group(self) -> "OfGroup | Model":
+        """The first one, or the model itself. All groups have the same classes and features."""
+        return self.groups[0] if self.groups else self
+
+    def levels(self, of_classes: str) -> tuple[str, ...]:
+        """The names of what the values of `leaves` are of."""
+        return (*([self.by or "group"] if self.groups else []), *([of_classes] if self.kinds else []))
 
     @property
     def against_others(self) -> "tuple[Model, ...]":
@@ -503,9 +511,7 @@ class Model(Proven):
     @property
     def _first(self) -> Proven:
         """What has weights, or the first part of it."""
-        if self.groups:
-            return self.groups[0].first
-        return self.classes[0] if self.classes else self
+        return _vector(self._group)
 
     @property
     def terms(self) -> tuple[Term, ...]:

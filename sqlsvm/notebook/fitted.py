@@ -105,8 +105,7 @@ class Fitted:
             for values, part in model.leaves
             for w in part.weights.heaviest()
         ]
-        whose = [*([model.by or "group"] if model.groups else []), *(["class"] if model.kinds else [])]
-        names = [*whose, "feature", "category", "weight", "scaled_weight"]
+        names = [*model.levels("class"), "feature", "category", "weight", "scaled_weight"]
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
     def measures(self, database: Database | None = None, query: str | None = None, part: Part | None = None) -> Any:

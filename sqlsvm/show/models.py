@@ -84,11 +84,7 @@ def _more(model: Model, left: int) -> str:
 
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
     """If the model has several classes or groups: those of each, one table after the other."""
-    levels = [
-        printable(name)
-        for name in (*([model.by or ""] if model.groups else []), *([model.label] if model.kinds else []))
-    ]
-    drawn = []
+    levels, drawn = list(map(printable, model.levels(model.label))), []
     for values, leaf in model.leaves:
         whose = ", ".join(f"{name} = {printable(str(value))}" for name, value in zip(levels, values, strict=True))
         drawn.append(f"{whose}\n\n{_weights(leaf, top, stream)}" if whose else _weights(leaf, top, stream))
