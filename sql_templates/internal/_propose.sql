@@ -13,7 +13,8 @@ DECLARE
     size CONSTANT float8 := CASE WHEN (p.design ->> 'numeric')::boolean THEN at.objective_upper ELSE 1 END;
     soft CONSTANT boolean := at.heap
         OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * penalty.lambda) > 0.2 * tol * size;
-    misled CONSTANT boolean := sqlsvm._is_misled(ARRAY(SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0 ORDER BY c.pass));
+    misled CONSTANT boolean := sqlsvm._is_misled(
+        ARRAY(SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0 ORDER BY c.pass), tol);
     -- A first guess; every pass measures it.
     error_at_one float8 := coalesce((p.design ->> 'roundings')::float8, 3) / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from math import inf, log
+from math import exp, inf, log
 from statistics import fmean
 from typing import Unpack
 
@@ -219,7 +219,7 @@ class Search:
         run = self.run
         if run.penalty.strength not in run.strengths:
             return self._beginning()
-        if (self.tilts and run.stalls % 3 == 2) or is_misled(run.gaps):
+        if (self.tilts and run.stalls % 3 == 2) or is_misled(run.gaps, run.effort.tol):
             return level_point(run), 0.0
         if self.tilts:
             return self._tilted_optimum(self._latest_soft)
@@ -393,14 +393,15 @@ class Search:
         return self.run.effort.tol / 4.0 ** (self.run.stalls // 3)
 
 
-def is_misled(gaps: Sequence[float]) -> bool:
-    """Does the sample close less of the gap than level steps? The gaps after each pass tell which kind each was."""
+def is_misled(gaps: Sequence[float], tol: float) -> bool:
+    """Does the sample close less of the gap than level steps? The gaps after each pass tell which kind each was. Where
+    one more pass with the sample should be the last one, it is made."""
     closed: dict[bool, list[float]] = {False: [], True: []}
     misled = False
     for before, after in pairwise(gaps):
         closed[misled].append(log(max(before, TINY) / max(after, TINY)))
         sample, level = (fmean(closed[kind][-PATIENCE:] or [-log(HOPED)]) for kind in (False, True))
-        misled = len(closed[False]) >= PATIENCE and level > sample
+        misled = len(closed[False]) >= PATIENCE and level > sample and after * exp(-sample) > tol
     return misled
 
 

@@ -377,8 +377,9 @@ def test_a_sample_that_helps_is_kept() -> None:
 
 
 def test_what_closes_more_of_the_gap_is_done() -> None:
-    assert not dane.is_misled([1.0, 0.99, 0.98])
-    assert dane.is_misled([1.0, 0.99, 0.98, 0.97])
-    assert dane.is_misled([1.0, 0.99, 0.98, 0.97, 0.7, 0.5])
-    assert not dane.is_misled([1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7])
-    assert not dane.is_misled([1.0, 0.5, 0.2, 0.1])
+    assert not dane.is_misled([1.0, 0.99, 0.98], 1e-3)
+    assert dane.is_misled([1.0, 0.99, 0.98, 0.97], 1e-3)
+    assert dane.is_misled([1.0, 0.99, 0.98, 0.97, 0.7, 0.5], 1e-3)
+    assert not dane.is_misled([1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7], 1e-3)
+    assert not dane.is_misled([1.0, 0.5, 0.2, 0.1], 1e-3)
+    assert not dane.is_misled([1.0, 0.99, 0.98, 0.97], 0.965)  # one more pass with the sample should be the last one
