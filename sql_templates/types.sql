@@ -52,9 +52,9 @@ BEGIN
 
         CREATE TYPE sqlsvm._state AS (
             pass integer, best integer, stalls integer, objective float8, objective_upper float8,
-            bound float8, lower_bound float8, gap float8, alpha float8[], density float8, grain float8, unit float8, width float8, heap boolean, nothing boolean, start float8[]
+            bound float8, lower_bound float8, gap float8, alpha float8[], density float8, grain float8, unit float8, width float8, heap boolean, nothing boolean, start float8[], rounded float8
         );
-        COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle, the density at the hinge';
+        COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle, the density at the hinge; the share of a gap that rounding may have made';
 
         CREATE TYPE sqlsvm._seen AS (
             negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]

@@ -36,6 +36,14 @@ BEGIN
     p := CASE WHEN p.design ? 'audited' THEN sqlsvm._audited(p) ELSE p END;
     at := sqlsvm._search(p, program, wanted);
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
+    IF NOT trained.converged THEN
+        RAISE NOTICE 'not converged: the gap is % and should be %', trim_scale(round(trained.gap::numeric, 1 - floor(log(trained.gap))::integer)),
+            wanted -> 'effort' ->> 'tol'
+        USING HINT = CASE WHEN at.rounded > at.gap / 2 THEN 'The rounding of sums of doubles is most of it, so more passes prove no more: '
+                || CASE wanted -> 'problem' ->> 'scale' WHEN 'standard' THEN '' ELSE 'compile the program with --scale standard, or ' END
+                || 'give a larger tol.'
+            ELSE 'Give a larger max_passes or tol.' END;
+    END IF;
     DROP TABLE pg_temp.sqlsvm_cuts, pg_temp.sqlsvm_vectors, pg_temp.sqlsvm_limits;
     PERFORM sqlsvm._close();
     RETURN trained;

@@ -38,6 +38,8 @@ BEGIN
         'format', 17,
         'notes', CASE WHEN at.nothing AND at.gap > (wanted -> 'effort' ->> 'tol')::float8 THEN jsonb_build_array(format(
             'the objective is at most %s, which is what rounding may add to sums of such numbers: it may be 0', trim(to_char(at.objective_upper, '9.9EEEE'))))
+            WHEN at.rounded > at.gap / 2 THEN jsonb_build_array(format(
+            '%s of the gap is what the rounding of sums of doubles may do: more passes prove no more', trim(to_char(at.rounded, '9.9EEEE'))))
             WHEN at.objective_upper > 0 THEN '[]' ELSE '["the objective is 0: no weights can be better"]' END,
         'constraints', (SELECT coalesce(jsonb_agg(jsonb_build_object('row', l.name, 'slack', CASE WHEN l.at IS NULL
                 THEN -sqlsvm._dot(l.slope, beta) - l.intercept ELSE l.coefficient * beta[l.at] - l.intercept END) ORDER BY l.place), '[]')

@@ -10,6 +10,7 @@ DECLARE
     tol CONSTANT float8 := wanted -> 'effort' ->> 'tol';
     rounding CONSTANT sqlsvm._rounding := sqlsvm._rounding(p);
     zero CONSTANT float8[] := array_fill(0::float8, ARRAY[p.dimension]);
+    exactly sqlsvm._rounding := rounding;
     penalty sqlsvm._penalty;
     metric sqlsvm._metric;
     at sqlsvm._state;
@@ -27,6 +28,7 @@ BEGIN
     CREATE TEMPORARY TABLE sqlsvm_vectors (k integer, vector float8[]);
     INSERT INTO pg_temp.sqlsvm_cuts (place, is_cut, slope, intercept, offset_size, slope_size) VALUES (1, true, zero, 0, 0, 0);
     penalty := sqlsvm._penalty(p, wanted);
+    exactly.share := 0;
     at.pass := 0;
     at.stalls := 0;
     at.gap := 1;
@@ -58,6 +60,11 @@ BEGIN
         at := sqlsvm._observe(p, at, metric, penalty, point, cut, buckets, width, rounding,
             extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;
+    IF at.gap > tol AND NOT at.nothing THEN
+        at.rounded := (SELECT (at.objective_upper - at.objective - c.error) / 2 FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best);
+        penalty := sqlsvm._confined(p, penalty, at.objective_upper);
+        at.rounded := (at.rounded + sqlsvm._dual_bound(at.alpha, penalty, exactly) - sqlsvm._dual_bound(at.alpha, penalty, rounding)) / at.objective_upper;
+    END IF;
     RETURN at;
 END
 $$;

@@ -29,7 +29,7 @@ from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
-from tests.psql import complaint
+from tests.psql import complaint, psql
 from tests.typed import asked, typed
 
 TOL = 1e-3
@@ -206,6 +206,19 @@ def test_training_again_starts_where_the_model_is(
         assert again.converged
         assert again.passes <= 3
         assert_proven(installed, again, truth(installed, join.query, wish_of(asked)))
+
+
+def test_what_is_in_the_way_of_a_proof(installed: Engine, dsn: str) -> None:
+    """Passes that may still be made, or the rounding of sums, which no pass removes."""
+    join = JOINS["star"](np.random.default_rng(3))
+    with join.created(installed):
+        compiled(installed, "far", join.query, training(categorical=join.categorical, lam=10.0))
+        few = psql(dsn, "SELECT sqlsvm.train('far', lambda => 1e-4, tol => 1e-9, max_passes => 1)").err
+        assert re.search(r"NOTICE: .* not converged: the gap is \S+ and should be 0\.000000001$", few, re.M)
+        assert "Give a larger max_passes or tol." in few
+        rounded = psql(dsn, "SELECT sqlsvm.train('far', tol => 1e-17, max_passes => 60)").err
+        assert "The rounding of sums of doubles is most of it, so more passes prove no more" in rounded
+        assert any("more passes prove no more" in note for note in open_store(installed).load("far").notes)
 
 
 def test_more_numbers_than_have_a_dense_curvature(installed: Engine, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
