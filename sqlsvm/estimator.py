@@ -12,10 +12,10 @@ import numpy as np
 
 from sqlsvm.ask.components import K, components
 from sqlsvm.ask.describe import Description, describe
+from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.leaks import check_leaks
 from sqlsvm.ask.measure import measure, measure_held_out
-from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Values
@@ -25,7 +25,7 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Named, Residuals
-from sqlsvm.model.memory import Frame, scores
+from sqlsvm.model.memory import Frame, chances, scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import normalised
 from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE
@@ -298,10 +298,12 @@ class Relational(Fitted):
         return like(X, self._scores(X), SCORE, getattr(self, "classes_", ()))
 
     def _scores(self, X: Frame) -> Values:
+        return self._of_each(scores, X)
+
+    def _of_each(self, of: Callable[[Model, Frame], Values], X: Frame) -> Values:
+        """With more than two classes, a column for each."""
         model, rows = self._fitted(), columns_of(X)
-        if not model.kinds:
-            return scores(model, rows)
-        return np.column_stack([scores(part, rows) for part in model.against_others])
+        return np.column_stack([of(part, rows) for part in model.against_others]) if model.kinds else of(model, rows)
 
     def predict(self, X: Frame | Database, query: str | None = None) -> Any:
         """predict(frame): the prediction for each row in memory, in the kind of the frame: the label's own value, or
@@ -312,9 +314,8 @@ class Relational(Fitted):
         if query is None:
             return like(X, self._predicted(X), PREDICTION)
         model = self._fitted()
-        likely = all(part.probability for part in model.parts)
         with self._opened(X) as engine, engine.snapshot():
-            found = engine.fetch(predicting.predict(engine, model, query, probability=likely))
+            found = engine.fetch(predicting.predict(engine, model, query, probability=model.likely))
         return frame_of(found, next(map(kind_of, X.values()), None) if isinstance(X, Mapping) else None)
 
     def _predicted(self, X: Frame) -> Values:
@@ -427,13 +428,10 @@ class RelationalSVC(Relational):
         with a NULL, if no mean was trained for it. More than two classes are each fitted against all others, and their
         probabilities divided by the sum."""
         with in_python():
-            curves, found = predicting.probabilities_of(self._fitted()), self._scores(X)
-        if found.ndim == 2:
-            chances = normalised(np.column_stack([p(own) for p, own in zip(curves, found.T, strict=True)]))
-        else:
-            positive = curves[0](found)
-            chances = np.column_stack([1.0 - positive, positive])
-        return like(X, chances, PROBABILITY, self.classes_)
+            self._fitted().must_be_likely()
+            found = self._of_each(chances, X)
+        each = normalised(found) if found.ndim == 2 else np.column_stack([1.0 - found, found])
+        return like(X, each, PROBABILITY, self.classes_)
 
     def evaluate(
         self, database: Database | None = None, query: str | None = None, part: Part | None = None

@@ -64,11 +64,11 @@ class Scorer:
 
         model = self.estimator.model_
         found = {PREDICTION: self.estimator.predict(frame)}
-        if not model.classes:
+        if not model.kinds:
             found[SCORE] = self.estimator.decision_function(frame)
-        if isinstance(self.estimator, RelationalSVC) and _has_probability(model):
+        if isinstance(self.estimator, RelationalSVC) and model.likely:
             chances = np.asarray(self.estimator.predict_proba(frame)).T
-            own = chances if model.classes else chances[1:]
+            own = chances if model.kinds else chances[1:]
             found |= dict(zip(_named_probabilities(model), own, strict=True))
         return pd.DataFrame(found)
 
@@ -122,8 +122,8 @@ def signature(model: Model) -> "ModelSignature":
     from mlflow.types import ColSpec, Schema
 
     outputs = [ColSpec(_output_type(model), PREDICTION)]
-    outputs += [] if model.classes else [ColSpec("double", SCORE)]
-    outputs += [ColSpec("double", name) for name in _named_probabilities(model)] if _has_probability(model) else []
+    outputs += [] if model.kinds else [ColSpec("double", SCORE)]
+    outputs += [ColSpec("double", name) for name in _named_probabilities(model)] if model.likely else []
     return ModelSignature(Schema([ColSpec(_input_type(term), term.feature) for term in model.inputs]), Schema(outputs))
 
 
@@ -137,10 +137,6 @@ def _output_type(model: Model) -> str:
     if model.of_numbers:
         return "double"
     return {bool: "boolean", int: "long", float: "double"}.get(type(model.trained_on.label_values[0]), "string")
-
-
-def _has_probability(model: Model) -> bool:
-    return all(part.probability for part in model.parts)
 
 
 def _named_probabilities(model: Model) -> list[str]:

@@ -285,8 +285,6 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({"time": MISSING}, ("gap",), "--gap lies between earlier and later rows", "add --time COLUMN")
     groups = {"by": GIVEN}
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
-    hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
-    yield Rule(groups, ("probability",), "--by takes no {flag}: a score has one curve, not one for each group", hint)
     said = "--by takes no --folds in time, which would begin at other times in each group"
     yield Rule({**groups, "time": GIVEN, "folds": GIVEN}, (), said, "measure the groups with --holdout 0.2")
     yield Rule({**groups, "holdout": AUTO}, (), "--by takes no --holdout {holdout}", "say how many rows: --holdout 0.2")

@@ -5,19 +5,21 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
+    first CONSTANT jsonb := coalesce(body #> '{groups,0}', body);
+    part jsonb;
 BEGIN
-    IF (body @@ '$.classes.size() > 0') IS NOT TRUE THEN
+    IF (first @@ '$.classes.size() > 0') IS NOT TRUE THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV003',
             MESSAGE = format('model "%s" has no more than two classes', model),
             HINT = 'SELECT sqlsvm.predict_proba(model, features) gives the probability of the positive one.';
     END IF;
-    PERFORM sqlsvm._probability(body, c -> 'probability', NULL) FROM jsonb_array_elements(body -> 'classes') AS c;
+    part := sqlsvm._likely(body, features);
     RETURN QUERY
         WITH scored AS MATERIALIZED (
-            SELECT n, sqlsvm._label_text(c -> 'value') AS said, sqlsvm._probability(body, c -> 'probability',
-                nullif(sqlsvm._score(body || c || '{"classes": []}', features), 'NaN')) AS own
-            FROM jsonb_array_elements(body -> 'classes') WITH ORDINALITY AS r (c, n)
+            SELECT n, sqlsvm._label_text(c -> 'value') AS said, CASE WHEN part IS NOT NULL THEN sqlsvm._probability(body,
+                c -> 'probability', nullif(sqlsvm._score(part || c || '{"classes": []}', features), 'NaN')) END AS own
+            FROM jsonb_array_elements(coalesce(part, first) -> 'classes') WITH ORDINALITY AS r (c, n)
         )
         SELECT said, CASE WHEN sum(own) OVER () = 0 THEN 1::float8 / count(*) OVER () ELSE own / sum(own) OVER () END
         FROM scored

@@ -5,9 +5,12 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
+    part jsonb;
 BEGIN
-    PERFORM sqlsvm._refuse_classes(body), sqlsvm._probability(body, body -> 'probability', NULL);  -- there is one
-    RETURN sqlsvm._probability(body, body -> 'probability', nullif(sqlsvm._score(body, features), 'NaN'));
+    PERFORM sqlsvm._refuse_classes(coalesce(body #> '{groups,0}' || jsonb_build_object('model', model), body));
+    part := sqlsvm._likely(body, features);
+    RETURN CASE WHEN part IS NOT NULL
+        THEN sqlsvm._probability(body, part -> 'probability', nullif(sqlsvm._score(part, features), 'NaN')) END;
 END
 $$;
 

@@ -42,8 +42,7 @@ def scored_by(problem: Data, model: Model) -> "Scored":
             detail=f"now {', '.join(target.names)}; then {', '.join(known)}",
             hint="train the model again",
         )
-    curves = [part.probability for part in model.parts if part.probability]
-    return Scored(problem, [theta_of(problem.plan, part) for part in model.parts], curves)
+    return Scored(problem, [theta_of(problem.plan, part) for part in model.parts], model.curves)
 
 
 def _spelled(name: str) -> str:
@@ -164,16 +163,16 @@ def seen(scored: Scored, *, apart: bool = False) -> Seen:
 
 
 def of_seen(scored: Scored, rows: Seen) -> Confusion:
-    costs = _costs(rows.drawn, rows.scores, scored.curves) if scored.curves else {}
+    costs = costs_of(rows.drawn.codes, rows.scores, scored.curves) if scored.curves else {}
     of_classes = rows.of_classes if rows.whole else rows.rows
     chances = {name: _mean(rows.drawn, cost, of_classes, sampled=not rows.whole) for name, cost in costs.items()}
     return Confusion(scored.names, rows.matrix, None if rows.whole else rows.of_classes, chances=chances)
 
 
-def _costs(drawn: Drawn, scores: Array, curves: Sequence[Probability]) -> Mapping[str, Array]:
+def costs_of(codes: Array, scores: Array, curves: Sequence[Probability]) -> Mapping[str, Array]:
     """What the probabilities of each row cost."""
     p = normalised(np.column_stack([curve(own) for curve, own in zip(curves, scores, strict=True)]))
-    own = p[np.arange(len(p)), drawn.codes.astype(int) - 1]
+    own = p[np.arange(len(p)), codes.astype(int) - 1]
     brier = (p**2).sum(axis=1) - 2.0 * own + 1.0
     return {compiled.BRIER: brier, compiled.LOG_LOSS: -np.log(np.clip(own, compiled.LEAST, 1.0 - compiled.LEAST))}
 

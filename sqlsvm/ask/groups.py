@@ -1,18 +1,19 @@
 """How good a model with groups is: on the rows of each group, and on all of them. The rows of small groups are read and
 scored here; a group with more is measured like a model of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.confusion import confusion_of
+from sqlsvm.ask.confusion import confusion_of, costs_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.of_rows import scores_of
+from sqlsvm.ask.probabilities import bins_in_memory, over_all, probabilities
 from sqlsvm.ask.residuals import quantile_of, residuals
 from sqlsvm.compile.joined import TIMES
-from sqlsvm.engine.base import Rows
 from sqlsvm.model.by_group import ByGroup, Found, Measured
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Residuals
@@ -22,24 +23,33 @@ from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
-from sqlsvm.run.groups import Groups
-from sqlsvm.run.in_memory import with_own_categories
+from sqlsvm.run.groups import Group, Groups
+from sqlsvm.solve.arrays import Array
+
+T = TypeVar("T")
 
 
 def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
-    groups = Groups.of(problem)
+    def measured(problem: Data, part: Model) -> Found:
+        return _of_rows(problem, part, bins) if problem.part is not None else ungrouped(problem, part, bins=bins)
+
+    each = in_each(Groups.of(problem), model, measured)
+    missed = problem.moments.n - sum(group.rows for group, _ in each)
+    found = tuple(Measured(group.value, one) for group, one in each)
+    return ByGroup(model.by or "", found, _whole([one for _, one in each]), max(0.0, missed))
+
+
+def in_each(groups: Groups, model: Model, of: Callable[[Data, Model], T]) -> list[tuple[Group, T]]:
+    """For each group with a model what is found on its rows, which are in memory if they are few."""
     place = category_weights(model.chooser)
     parts = {group.place: model.part(int(n) - 1) for group in groups.groups if (n := place(group.value))}
     known = [group for group in groups.groups if group.place in parts]
     read, others = groups.small(None, known)
-    found = {group.place: _of_rows(groups, rows, parts[group.place], bins) for group, rows in groups.rows(read)}
+    found = {group.place: of(groups.measured(rows), parts[group.place]) for group, rows in groups.rows(read)}
     for group in others:
-        with groups.in_database(group, "none", scale="none", by_class=False) as here:
-            found[group.place] = ungrouped(here, parts[group.place], bins=bins)
-    each = [found[group.place] for group in known]
-    missed = problem.moments.n - sum(group.rows for group in known)
-    measured = tuple(Measured(group.value, one) for group, one in zip(known, each, strict=True))
-    return ByGroup(model.by or "", measured, _whole(each), max(0.0, missed))
+        with groups.in_database(group, "none", scale="none", by_class=False, check=False) as here:
+            found[group.place] = of(here, parts[group.place])
+    return [(group, found[group.place]) for group in known]
 
 
 def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Found:
@@ -51,17 +61,22 @@ def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = 10
     return evaluate(problem, model, buckets=buckets, bins=bins)
 
 
-def _of_rows(groups: Groups, rows: Rows, part: Model, bins: int) -> Found:
-    design, rows = with_own_categories(groups.plan.design, rows)
-    plan = replace(groups.plan, design=design)
-    each = [scores_of(design, rows, theta_of(plan, one)) for one in part.parts]
+def _of_rows(problem: Data, part: Model, bins: int) -> Found:
+    rows, design = problem.part or {}, problem.plan.design
+    thetas = [theta_of(problem.plan, one) for one in part.parts]
+    scores = np.array([scores_of(design, rows, theta) for theta in thetas])
     codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
     if part.classes:
-        return of_several_classes(np.array(each), codes, weights, part.kinds)
-    (scores,) = each
-    if not part.of_numbers:
-        return of_two_classes(scores, codes, weights, bins)
-    return of_number(codes - scores, codes, weights, quantile_of(part), bins)
+        costs = costs_of(codes, scores, part.curves) if part.curves else {}
+        chances = {name: (float(weights @ cost / weights.sum()), 0.0) for name, cost in costs.items()}
+        return replace(of_several_classes(scores, codes, weights, part.kinds), chances=chances)
+    if part.of_numbers:
+        return of_number(codes - scores[0], codes, weights, quantile_of(part), bins)
+    found = of_two_classes(scores[0], codes, weights, bins)
+    if part.probability is None:
+        return found
+    (of_scores,) = bins_in_memory(design, rows, thetas)
+    return replace(found, probabilities=probabilities(of_scores, part.probability))
 
 
 def _whole(each: Sequence[Found]) -> Found | None:
@@ -81,6 +96,7 @@ def _whole(each: Sequence[Found]) -> Found | None:
         auc=None,
         histogram=Histogram((), (), ()),
         blur=0.0,
+        probabilities=over_all([found.probabilities for found in classes], [found.rows for found in classes]),
     )
 
 
@@ -89,7 +105,17 @@ def _of_several(each: Sequence[Confusion]) -> Confusion:
     drawn = None
     if not all(found.exact for found in each):
         drawn = np.sum([found.rows if found.drawn is None else found.drawn for found in each], axis=0)
-    return Confusion(each[0].values, np.sum([found.matrix for found in each], axis=0), drawn)
+    matrix = np.sum([found.matrix for found in each], axis=0)
+    shares = np.array([found.matrix.sum() for found in each]) / matrix.sum()
+    names = each[0].chances if all(found.chances for found in each) else ()
+    chances = {name: _mean_chance([found.chances[name] for found in each], shares) for name in names}
+    return Confusion(each[0].values, matrix, drawn, chances=chances)
+
+
+def _mean_chance(each: Sequence[tuple[float, float]], shares: Array) -> tuple[float, float]:
+    """With its error: those of groups are independent."""
+    values, errors = np.array(each).T
+    return float(shares @ values), float(np.linalg.norm(shares * errors))
 
 
 def _sum(found: Sequence[Bounded]) -> Bounded:

@@ -1,79 +1,22 @@
-"""The probability of the positive class: fitted to the scores of rows that the training has not seen, and measured."""
+"""How good the probabilities of a model are."""
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
 
-from sqlsvm.ask.listed import Asked, ByLabel, on_list
-from sqlsvm.ask.rows import on_parts
-from sqlsvm.ask.score_bins import ScoreBins, read_bins
-from sqlsvm.engine.base import Engine
+from sqlsvm.ask.of_rows import scores_of
+from sqlsvm.ask.score_bins import ScoreBins, bins_of_rows
+from sqlsvm.compile.joined import TIMES
+from sqlsvm.engine.base import Rows
 from sqlsvm.model.evaluation import Bounded, Group, Probabilities
-from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
-from sqlsvm.model.raw import theta_of
-from sqlsvm.model.several import with_curves
-from sqlsvm.options import ProbabilityMethod
-from sqlsvm.run.data import Data, against_others
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.calibration import isotonic, sigmoid
 
-steps = logging.getLogger(__name__)
-
-PLACES = 4096
-"""On the grid, over the range of the scores."""
 GROUPS = 20
 LEAST = float(np.finfo(float).eps)
 """In the log loss no probability is smaller than this, and none is larger than one minus this."""
-
-
-# -- fitting -----------------------------------------------------------------------------------------------------------
-
-
-def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Model]:
-    """The models of one training, each with its probability if that was asked for. The rows held out are read once.
-    With folds, the scores there have given it already."""
-    method = models[0].options.get("probability")
-    if method is None or models[0].options["folds"]:
-        return list(models)
-
-    def fitted(problem: Data) -> list[Model]:
-        steps.info("fitting the probabilities")
-        return [with_curves(model, [fit(method, bins) for bins in _bins(problem, model)]) for model in models]
-
-    return on_parts(engine, models[0], fitted, ["holdout"], offload=offload)["holdout"]
-
-
-def _bins(problem: Data, model: Model) -> list[ScoreBins]:
-    return bins_of_each(problem, [theta_of(problem.plan, part) for part in model.parts])
-
-
-def bins_of_each(problem: Data, thetas: Sequence[Array]) -> list[ScoreBins]:
-    """Of raw weights: one vector, or one for each class against all others."""
-    return [bins_of(own, theta) for own, theta in zip(against_others(problem), thetas, strict=True)]
-
-
-def bins_of(problem: Data, theta: Array) -> ScoreBins:
-    """Of the scores of raw weights."""
-
-    def read(asked: Asked, above: ByLabel | None) -> ScoreBins:
-        return read_bins(asked)
-
-    return on_list(problem.work, problem.plan, theta, PLACES, read)
-
-
-def fit(method: ProbabilityMethod, bins: ScoreBins) -> Probability:
-    if method == "isotonic":
-        scores, shares = isotonic(bins.middle, *bins.rows.T)
-        return Probability(method, scores=tuple(scores.tolist()), shares=tuple(shares.tolist()))
-    nothing = np.zeros(len(bins.rows))
-    negatives, positives = bins.rows.T
-    slope, offset = sigmoid(bins.scores.T.ravel(), np.append(negatives, nothing), np.append(nothing, positives))
-    return Probability(method, slope, offset)
-
-
-# -- measuring ---------------------------------------------------------------------------------------------------------
 
 
 def probabilities(bins: ScoreBins, probability: Probability) -> Probabilities | None:
@@ -105,3 +48,23 @@ def _groups(bins: ScoreBins, p: Array) -> list[Group]:
     whole, sums, positive = (np.bincount(places, of, GROUPS) for of in (rows, rows * p, positives))
     used = np.flatnonzero(whole)
     return [Group(float(whole[g]), float(sums[g] / whole[g]), float(positive[g] / whole[g])) for g in used]
+
+
+def bins_in_memory(design: Design, rows: Rows, thetas: Sequence[Array]) -> list[ScoreBins]:
+    """Of raw weights: one vector, or one for each class against all others."""
+    codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
+    each = zip(design.target.against_others, thetas, strict=True)
+    return [bins_of_rows(scores_of(design, rows, theta), of.as_rows(codes, 0.0)[0], weights) for of, theta in each]
+
+
+def over_all(each: Sequence[Probabilities | None], rows: Sequence[float]) -> Probabilities | None:
+    """On the rows of all groups together, if all have probabilities."""
+    known = [found for found in each if found]
+    if not known or len(known) < len(each):
+        return None
+
+    def mean(name: str) -> Bounded:
+        ends = ([getattr(getattr(found, name), end) for found in known] for end in ("value", "lower", "upper"))
+        return Bounded(*(float(np.average(values, weights=rows)) for values in ends))
+
+    return Probabilities(mean("brier"), mean("log_loss"), ())

@@ -61,6 +61,16 @@ def read_bins(asked: Asked) -> ScoreBins:
     return ScoreBins(rows * np.array(asked.class_scale), means * unit, lowest * unit, highest * unit, exact)
 
 
+def bins_of_rows(scores: Array, signs: Array, weights: Array) -> ScoreBins:
+    """Of rows in memory."""
+    at, places = np.unique(scores, return_inverse=True)
+    rows = np.zeros((len(at), 2))
+    np.add.at(rows, (places, (signs > 0.0).astype(int)), weights)
+    kept = rows.any(axis=1)
+    at = np.asarray(at[kept], dtype=float)
+    return ScoreBins(rows[kept], np.column_stack([at, at]), at, at, exact=True)
+
+
 def together(found: Sequence[ScoreBins]) -> ScoreBins:
     """Those of several lists, in the order of their scores."""
     rows, scores, least, largest = (

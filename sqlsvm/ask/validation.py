@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.fitting import bins_of_each, fit
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.of_rows import Measures
-from sqlsvm.ask.probabilities import bins_of_each, fit
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.ask.score_bins import ScoreBins, together
 from sqlsvm.ask.selecting import with_errors
@@ -18,7 +18,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
-from sqlsvm.model.several import with_curves
+from sqlsvm.model.several import Curved, with_curves
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
@@ -97,13 +97,16 @@ class Validation:
     def of(self, model: Model) -> Model:
         """The model with what was found."""
         if model.groups:
-            each = (replace(of, validation=self._found((model.name, of.value))) for of in model.groups)
+            each = (self._told((model.name, of.value), of) for of in model.groups)
             return over_groups(replace(model, groups=tuple(each)))
-        found, method = self._found((model.name, None)), self._trainings[model.name].probability
-        if not found:
+        return self._told((model.name, None), model)
+
+    def _told(self, of: Of, model: Curved) -> Curved:
+        found, method = self._found(of), self._trainings[of[0]].probability
+        model = replace(model, validation=found)
+        if not (found and method):
             return model
-        model, bins = replace(model, validation=found), zip(*self._bins[model.name, None], strict=True)
-        return with_curves(model, [fit(method, together(each)) for each in bins]) if method else model
+        return with_curves(model, [fit(method, together(each)) for each in zip(*self._bins[of], strict=True)])
 
     def _found(self, of: Of) -> dict[str, Validated]:
         """Nothing if fewer than two folds could be measured."""

@@ -124,7 +124,7 @@ def train_several(
 
 def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, Continuation]") -> "list[Trained]":
     from sqlsvm.ask.crossings import crossings
-    from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.fitting import with_probabilities
     from sqlsvm.ask.validation import trained
     from sqlsvm.show.several import Trained
 

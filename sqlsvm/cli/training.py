@@ -222,7 +222,7 @@ def _trained(
     asked = next(iter(trainings.values()))
     if not (asked.folds or asked.probability or asked.holdout):
         return train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
-    from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.fitting import with_probabilities
     from sqlsvm.ask.validation import trained
 
     models = trained(engine, query, trainings, lambda name: on_pass, continuations, start)

@@ -41,5 +41,5 @@ class ByGroup:
 
 
 def _short(found: Found) -> dict[str, Any]:
-    """Without histograms: there may be a thousand groups."""
-    return {name: value for name, value in found.as_json().items() if name != "histogram"}
+    """Without histograms and curves: there may be a thousand groups."""
+    return {name: value for name, value in found.as_json().items() if name not in ("histogram", "reliability")}

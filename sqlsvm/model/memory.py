@@ -32,7 +32,7 @@ def scores(model: Model, frame: Frame) -> Values:
     """One for each row; nan for a row with a NULL that the model does not replace, and for a row of no group of a model
     with groups."""
     if model.groups:
-        return _by_group(model, frame)
+        return _by_group(model, frame, scores)
     names, inputs = _names(frame), {term.feature: term for term in model.inputs}
     first = _column(frame, next(iter(names.values()))) if names else np.zeros(0)
     if not first.shape:
@@ -52,7 +52,15 @@ def scores(model: Model, frame: Frame) -> Values:
     return total
 
 
-def _by_group(model: Model, frame: Frame) -> Values:
+def chances(model: Model, frame: Frame) -> Values:
+    """The probability of the positive class for each row; nan also for a row of a group that has none."""
+    if model.groups:
+        return _by_group(model, frame, chances)
+    found = scores(model, frame)
+    return model.probability(found) if model.probability else np.full(len(found), np.nan)
+
+
+def _by_group(model: Model, frame: Frame, of: Callable[[Model, Frame], Values]) -> Values:
     names, place = _names(frame), category_weights(model.chooser)
     columns = {term.feature: _column(frame, column_of(term.feature, names)) for term in model.inputs}
     chosen = columns.pop(model.chooser.feature)
@@ -61,7 +69,7 @@ def _by_group(model: Model, frame: Frame) -> Values:
     for n in np.unique(places[places > 0.0]).astype(int).tolist():
         here = places == n
         rows = {name: column[here] for name, column in columns.items()} | {model.chooser.feature: chosen[here]}
-        found[here] = scores(model.part(n - 1), rows)
+        found[here] = of(model.part(n - 1), rows)
     return found
 
 

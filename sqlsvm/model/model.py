@@ -13,7 +13,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.model.chosen import Chosen
 from sqlsvm.model.plain import plain
-from sqlsvm.model.probability import StoredProbability
+from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.model.support import StoredSupport
 from sqlsvm.model.weights import Weight, Weights
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Share, Solver
@@ -274,6 +274,7 @@ class OfGroup(Proven):
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     validation: Mapping[str, Validated] = field(default_factory=dict)
+    probability: StoredProbability | None = None
 
     @property
     def used(self) -> int:
@@ -434,9 +435,28 @@ class Model(Proven):
 
     def _of_kind(self, place: int) -> "Model":
         each = ((of, of.classes[place]) for of in self.groups)
-        proven = (replace(of, classes=(), **{name: getattr(own, name) for name in _PROVEN}) for of, own in each)
+        kept = (*_PROVEN, "probability")
+        proven = (replace(of, classes=(), **{name: getattr(own, name) for name in kept}) for of, own in each)
         values = (f"not {self.kinds[place]}", self.kinds[place])
         return replace(self, groups=tuple(proven), trained_on=replace(self.trained_on, label_values=values))
+
+    @property
+    def curves(self) -> tuple[Probability, ...]:
+        """That of the positive class, or one of each class against all others; none if the model has no probability, or
+        has them in its groups."""
+        each = self.classes or (self,)
+        found = tuple(of.probability for of in each if of.probability)
+        return found if len(found) == len(each) else ()
+
+    @property
+    def likely(self) -> bool:
+        """Has it a probability, if only in some of its groups?"""
+        return any(part.curves for part in self.parts) if self.groups else bool(self.curves)
+
+    def must_be_likely(self) -> None:
+        if not self.likely:
+            hint = "sqlsvm train --probability sigmoid --holdout 0.2 fits one"
+            raise OptionError(f"model {self.name} has no probability", hint=hint)
 
     def ungrouped_only(self, what: str, hint: str = "train one group alone, with WHERE") -> "Model":
         """Itself; an error for a model with groups."""

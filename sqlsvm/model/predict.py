@@ -19,15 +19,16 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
-from sqlsvm.model.probability import Probability
 from sqlsvm.model.score import (
     PREDICTION,
     PROBABILITY,
     SCORE,
+    Curve,
     Operand,
     Operands,
     chance_of,
     class_of,
+    curve_of,
     numbers,
     predictions,
     predictions_of_classes,
@@ -59,15 +60,17 @@ def predict(engine: Engine, model: Model, rows: str | None = None, *, probabilit
     """The rows with two more columns, score and prediction, and with the probability; with that of each class, where
     there are more than two. `rows` is a table, a SELECT or, in DuckDB and Spark, a CSV or Parquet file; None is the
     query of the model."""
-    curves = probabilities_of(model) if probability else []
+    if probability:
+        model.must_be_likely()
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
     own = list(map(probability_column, model.kinds)) or [PROBABILITY]
     for column in columns:
-        if engine.fold(column.name, True) in (SCORE, PREDICTION, *(own if curves else [])):
+        if engine.fold(column.name, True) in (SCORE, PREDICTION, *(own if probability else [])):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
-    operands = _operands(engine, model, columns)
+    operands, again = _operands(engine, model, columns, "r"), _operands(engine, model, columns, "s")
+    curves = curves_of(model, again) if probability else []
     if model.kinds:
         _check_distinct(columns)
         scores = [score(part, operands) for part in model.against_others]
@@ -90,13 +93,9 @@ def _check_distinct(columns: tuple[Column, ...]) -> None:
             raise OptionError(f"the rows have two columns with the name {name}", hint=hint)
 
 
-def probabilities_of(model: Model) -> list[Probability]:
+def curves_of(model: Model, operands: Operands) -> list[Curve]:
     """That of the positive class, or those of each class against all others."""
-    found = [part.probability for part in model.parts if part.probability]
-    if len(found) < len(model.parts):
-        hint = "sqlsvm train --probability sigmoid --holdout 0.2 fits one"
-        raise OptionError(f"model {model.name} has no probability", hint=hint)
-    return found
+    return [curve_of(one, operands) for one in model.against_others or (model,)]
 
 
 def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:
@@ -118,13 +117,15 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
 def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, probability: bool = False) -> str:
     """The score, or the probability, as one expression: over columns named as the features are, or over the query's
     own expressions. Of a model with more than two classes, the class, or an array of the probabilities of all."""
-    curves = probabilities_of(model) if probability else []
+    if probability:
+        model.must_be_likely()
     own = _own_expressions(model) if of == "query" else {}
 
     def operand(term: Term) -> Operand:
         value = own.get(term.feature) or own.get(term.feature.lower()) or exp.column(term.feature, quoted=True)
         return Operand(value, term.kind)
 
+    curves = curves_of(model, operand) if probability else []
     if model.kinds:
         scores = [score(part, operand) for part in model.against_others]
         found = probabilities_of_classes(scores, curves) if curves else class_of(scores, model.kinds)
@@ -179,17 +180,18 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
     return engine.bound(tree)
 
 
-def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
+def _operands(engine: Engine, model: Model, columns: tuple[Column, ...], rows: str) -> Operands:
     by_name = {c.name: c for c in columns}
 
     def operand(term: Term) -> Operand:
-        return _operand(model, term, column_of(term.feature, by_name, engine.fold, f", which model {model.name} needs"))
+        column = column_of(term.feature, by_name, engine.fold, f", which model {model.name} needs")
+        return _operand(model, term, column, rows)
 
     return operand
 
 
-def _operand(model: Model, term: Term, column: Column) -> Operand:
-    value = exp.column(column.name, table="r", quoted=True)
+def _operand(model: Model, term: Term, column: Column, rows: str) -> Operand:
+    value = exp.column(column.name, table=rows, quoted=True)
     if column.kind == "other":
         raise OptionError(f"feature {term.feature} of model {model.name} is of type {column.type} in these rows")
     if column.kind == "categorical" and term.kind == "boolean":

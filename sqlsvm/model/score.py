@@ -46,14 +46,14 @@ def predictions(
     score: exp.Expression,
     labels: tuple[object, ...],
     type: str | None = None,
-    probability: Probability | None = None,
+    curve: "Curve | None" = None,
 ) -> exp.Select:
     """SELECT r.*, score, prediction, probability FROM (rows) AS r; the expression sees the columns of r. `type` is that
     of predictions, if it is not that of the values."""
     scored, s = sql.fenced(_with_more(rows, [(score, SCORE)], "r")), exp.column(SCORE, table="s")
     found = prediction(s, labels)
     more: sql.Named = [(exp.cast(found, type) if type else found, PREDICTION)]
-    return _with_more(scored, [*more, *([(chance(probability, s), PROBABILITY)] if probability else [])], "s")
+    return _with_more(scored, [*more, *([(curve(s), PROBABILITY)] if curve else [])], "s")
 
 
 def numbers(rows: exp.Query, score: exp.Expression) -> exp.Select:
@@ -75,7 +75,7 @@ def predictions_of_classes(
     names: Sequence[str],
     scores: Sequence[exp.Expression],
     values: Sequence[object],
-    curves: Sequence[Probability] = (),
+    curves: Sequence["Curve"] = (),
 ) -> exp.Select:
     """SELECT the columns of these names, the largest score, the class that has it, the probability of each class FROM
     (rows) AS r."""
@@ -86,9 +86,7 @@ def predictions_of_classes(
     found = exp.select(*kept, exp.alias_(best, SCORE), exp.alias_(best_class(each, values), PREDICTION))
     if not curves:
         return found.from_(sql.derived(scored, "s"), copy=False)
-    found = sql.also(
-        found, [(chance(curve, s), own) for own, curve, s in zip(_chances(curves), curves, each, strict=True)]
-    )
+    found = sql.also(found, [(curve(s), own) for own, curve, s in zip(_chances(curves), curves, each, strict=True)])
     own, known = sql.fenced(found.from_(sql.derived(scored, "s"), copy=False)), [*names, SCORE, PREDICTION]
     outputs: list[exp.Expr] = [exp.column(name, table="t", quoted=True) for name in known]
     made = zip(normalised(curves, "t"), values, strict=True)
@@ -100,22 +98,22 @@ def probability_column(value: object) -> str:
     return f"{PROBABILITY}_{value}"
 
 
-def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence[Probability]) -> exp.Expression:
+def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence["Curve"]) -> exp.Expression:
     """All of them as one array. It has the expression of each score once."""
     named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
     each = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
-    own: sql.Named = [(chance(p, s), name) for p, s, name in zip(curves, each, _chances(curves), strict=True)]
+    own: sql.Named = [(p(s), name) for p, s, name in zip(curves, each, _chances(curves), strict=True)]
     rows = _with_total(sql.select(own, sql.derived(exp.select(*named), "s")), curves)
     found = exp.select(exp.Array(expressions=normalised(curves, "t"))).from_(sql.derived(rows, "t"), copy=False)
     return found.subquery(copy=False)
 
 
-def _with_total(rows: exp.Query, curves: Sequence[Probability]) -> exp.Select:
+def _with_total(rows: exp.Query, curves: Sequence["Curve"]) -> exp.Select:
     total = sql.plus(*(exp.column(name, table="q") for name in _chances(curves)))
     return sql.fenced(_with_more(rows, [(total, TOTAL)], "q"))
 
 
-def normalised(curves: Sequence[Probability], rows: str) -> list[exp.Expression]:
+def normalised(curves: Sequence["Curve"], rows: str) -> list[exp.Expression]:
     """CASE total WHEN 0 THEN 1 / K ELSE own / total END for each class; NULL for NULL."""
     total = exp.column(TOTAL, table=rows)
     alike = exp.If(this=sql.equal(total, sql.number(0)), true=exact(1.0 / len(curves)))
@@ -123,7 +121,7 @@ def normalised(curves: Sequence[Probability], rows: str) -> list[exp.Expression]
     return [exp.Case(ifs=[alike.copy()], default=share) for share in shares]
 
 
-def _chances(curves: Sequence[Probability]) -> list[str]:
+def _chances(curves: Sequence["Curve"]) -> list[str]:
     """The columns with the probability of each class against all others."""
     return [f"{CHANCE}{k}" for k in range(1, len(curves) + 1)]
 
@@ -153,10 +151,25 @@ def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
 # -- the probability ---------------------------------------------------------------------------------------------------
 
 
-def chance_of(probability: Probability, score: exp.Expression) -> exp.Expression:
+def chance_of(curve: "Curve", score: exp.Expression) -> exp.Expression:
     """As one expression. It has that of the score once."""
-    rows = sql.derived(exp.select(exp.alias_(score, SCORE)), "s")
-    return exp.select(chance(probability, exp.column(SCORE, table="s"))).from_(rows, copy=False).subquery(copy=False)
+    rows = sql.derived(exp.select(exp.alias_(score, HIDDEN)), "s")
+    return exp.select(curve(exp.column(HIDDEN, table="s"))).from_(rows, copy=False).subquery(copy=False)
+
+
+Curve = Callable[[exp.Expression], exp.Expression]
+"""The probability of the positive class, at a score that is a column."""
+
+
+def curve_of(model: Model, operands: Operands) -> Curve:
+    """That of a model or, by the operands, of the group of the row; NULL for a group that has none."""
+
+    def curve(s: exp.Expression) -> exp.Expression:
+        if model.groups:
+            return _by_group(model, operands, lambda part: curve_of(part, operands)(s))
+        return chance(model.probability, s) if model.probability else exp.Null()
+
+    return curve
 
 
 def chance(probability: Probability, s: exp.Expression) -> exp.Expression:
@@ -200,9 +213,7 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     groups that of the group of the row, and NULL for a row of no group. The operands are those of the inputs of the
     model."""
     if model.groups:
-        value, names = _compared(model.chooser, operands(model.chooser))
-        each = zip(names, model.parts, strict=True)
-        return exp.Case(this=value, ifs=[exp.If(this=literal(name), true=score(part, operands)) for name, part in each])
+        return _by_group(model, operands, lambda part: score(part, operands))
     found = {term.feature: operands(term) for term in model.inputs}
     total = exact(model.intercept)
     terms = {term.feature: term for term in model.terms}
@@ -213,6 +224,13 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     if model.support:
         return exp.Add(this=total, expression=expansion(model.support, _inputs(model, operands)))
     return total
+
+
+def _by_group(model: Model, operands: Operands, of: Callable[[Model], exp.Expression]) -> exp.Expression:
+    """CASE column WHEN value THEN that of the group ... END"""
+    value, names = _compared(model.chooser, operands(model.chooser))
+    each = zip(names, model.parts, strict=True)
+    return exp.Case(this=value, ifs=[exp.If(this=literal(name), true=of(part)) for name, part in each])
 
 
 STEPS = "sqlsvm_steps"

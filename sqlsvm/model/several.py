@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,7 +29,10 @@ def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
     return replace(_without_weights(parts), classes=classes, label_rows={}, trained_on=rest)
 
 
-def with_curves(model: Model, curves: Sequence[Probability]) -> Model:
+Curved = TypeVar("Curved", Model, OfGroup)
+
+
+def with_curves(model: Curved, curves: Sequence[Probability]) -> Curved:
     """One of the positive class, or one of each class against all others."""
     if not model.classes:
         return replace(model, probability=curves[0])

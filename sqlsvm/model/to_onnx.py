@@ -37,7 +37,7 @@ def graph(model: Model) -> Any:
     if not model.of_numbers:
         label = _best if model.classes else _label
         outputs.append((label(made, score, model), _type(np.array(model.trained_on.label_values))))
-    if all(part.probability for part in model.parts):
+    if model.curves:
         outputs.append((_probabilities(made, each, model), TensorProto.DOUBLE))
     inputs: list[tuple[str, int]] = [
         (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.inputs
@@ -201,8 +201,7 @@ def _above(made: _Graph, score: str) -> str:
 
 def _probabilities(made: _Graph, scores: list[str], model: Model) -> str:
     """That of the positive class; those of all classes, divided by their sum, or equal ones if that is 0."""
-    curves = [part.probability for part in model.parts if part.probability]
-    each = [_probability(made, score, p) for score, p in zip(scores, curves, strict=True)]
+    each = [_probability(made, score, p) for score, p in zip(scores, model.curves, strict=True)]
     if not model.classes:
         return made.node("Identity", *each, name="probability")
     own = made.node("Concat", *each, axis=1)

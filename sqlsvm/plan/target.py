@@ -9,7 +9,7 @@ signs, and the code is the origin.
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from math import frexp
 from operator import itemgetter
@@ -80,6 +80,11 @@ class Target(ABC):
         """How much a row counts because of its class, over the columns of the label's relation."""
         return sql.number(1)
 
+    @property
+    def against_others(self) -> "tuple[Target, ...]":
+        """For each of more than two classes the target where it alone is +1; else the target itself."""
+        return (self,)
+
     def must_be_one(self, what: str, hint: str) -> None:
         """Refuse what is for two classes, if there are more."""
         if self.classes:
@@ -147,6 +152,10 @@ class Classes(Target):
     @property
     def classes(self) -> int:  # type: ignore[override]
         return len(self.names)
+
+    @property
+    def against_others(self) -> tuple[Target, ...]:
+        return tuple(replace(self, chosen=code) for code in range(1, self.classes + 1))
 
     def sign(self, y: exp.Expression) -> exp.Expression:
         is_chosen = sql.equal(y, sql.parameter(CLASS))

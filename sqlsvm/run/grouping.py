@@ -13,11 +13,8 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups, Progress
 from sqlsvm.run.making import Making
-from sqlsvm.run.notes import PREDICTS, UNMEASURED
+from sqlsvm.run.notes import NAMED, PREDICTS, UNMEASURED, listed
 from sqlsvm.run.training import Training
-
-NAMED = 5
-"""As many groups are named."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +86,9 @@ class Grouping:
         tol, each = self._training.effort.tol, zip(model.groups, model.parts, strict=True)
         if nothing := [str(of.value) for of, part in each if part.converged and part.gap > tol]:
             said = "no more than what rounding may add to sums of such numbers: it may be 0"
-            yield f"the objective of {model.by} {_listed(nothing)} is {said}"
+            yield f"the objective of {model.by} {listed(nothing)} is {said}"
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
             hint = "; try --class-weight balanced" if self._training.problem.class_weight == "none" else ""
-            yield f"the model predicts one class for every row of {model.by} {_listed(ones)}{hint}"
+            yield f"the model predicts one class for every row of {model.by} {listed(ones)}{hint}"
         if missed := [str(of.value) for of in model.groups if any(UNMEASURED in note for note in of.notes)]:
-            yield f"not all folds of {model.by} {_listed(missed)} could be measured: use fewer folds"
-
-
-def _listed(values: list[str]) -> str:
-    more = f" and {len(values) - NAMED:,} more" if len(values) > NAMED else ""
-    return f"{', '.join(values[:NAMED])}{more}"
+            yield f"not all folds of {model.by} {listed(missed)} could be measured: use fewer folds"

@@ -167,9 +167,17 @@ class Groups:
         raw, key = {**rows, TIMES: weighing}, Key(group.value)
         return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=key, raw=raw)
 
+    def measured(self, rows: Rows) -> Data:
+        """Those of a group, to be measured."""
+        design, rows = with_own_categories(self.plan.design, rows)
+        return replace(self.all, plan=replace(self.plan, design=design), part=rows)
+
     @contextmanager
-    def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Data]:
-        """The same plan, over a table with the rows of the label's relation in this group."""
+    def in_database(
+        self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool, check: bool = True
+    ) -> Iterator[Data]:
+        """The same plan, over a table with the rows of the label's relation in this group. `check` that all classes
+        have some."""
         work, alias = self.work, self.by.relation
         is_own = sql.equal(self.by.value.copy(), literal(group.value))
         own = node_table(self.plan.label_node)
@@ -189,7 +197,8 @@ class Groups:
                 plan = weighted(plan, weights)
             work.run(missing_tables(work, plan))  # the group before may have had other origins
             found = read_moments(work, plan, measured)
-            check_rows(plan, found)
+            if check:
+                check_rows(plan, found)
             made = centred(work, plan, found)
             plan, found = (plan, found) if made is plan else (made, read_moments(work, made, measured))
             found = with_products(work, plan, with_constants(work, plan, found))

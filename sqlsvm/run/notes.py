@@ -1,6 +1,6 @@
 """What a training found that its user may not expect: features that are constant, a model that predicts one class."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from sqlglot import exp
@@ -22,8 +22,16 @@ from sqlsvm.times import DATES
 UNLIKELY = 0.9
 """With less than this share of what a model must cost that predicts one class only, nothing is counted."""
 PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
+NAMED = 5
+"""As many groups are named."""
 ROUNDED = 1e-9
 """Counts of rows with weights are equal up to this share."""
+
+
+def listed(values: Sequence[object]) -> str:
+    """The first ones, and how many there are more."""
+    more = f" and {len(values) - NAMED:,} more" if len(values) > NAMED else ""
+    return f"{', '.join(map(str, values[:NAMED]))}{more}"
 
 
 def at_random(query: FeatureQuery, facts: Facts) -> str | None:

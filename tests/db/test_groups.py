@@ -354,7 +354,6 @@ def test_too_many_groups_are_refused(duckdb: Engine) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"folds": 3, "probability": "sigmoid"},
         {"folds": 3, "time": "x"},
         {"solver": "pegasos"},
         {"holdout": "auto"},

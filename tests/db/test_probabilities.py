@@ -14,12 +14,14 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.ask.measure import measure
-from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.rows import on_all, on_parts
-from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, save, score_sql
 from sqlsvm.options import ProbabilityMethod
@@ -28,9 +30,11 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Holdout, marked
 from sqlsvm.report import gather_from
 from sqlsvm.report.plots import charts
+from sqlsvm.run import groups
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train, train_each
 from sqlsvm.store import open_store
+from tests.db.test_groups import made
 from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.joins import Join, chain, star
 from tests.ground.trained import training
@@ -296,3 +300,87 @@ def test_what_probabilities_of_a_sample_cost(duckdb: Engine) -> None:
     for name, cost in {"log_loss": -np.log(own), "brier": (p**2).sum(axis=1) - 2 * own + 1}.items():
         assert 0.0 < found.errors[name] < 0.01
         assert abs(found.measures[name] - cost.mean()) < 5 * found.errors[name]
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+HOLDOUT, FOLDS, BY_PASSES = {"holdout": 0.4}, {"folds": 3}, {"in_memory": 0}
+
+
+def without_curve(model: Model, value: object) -> Model:
+    """As if a class had no rows in the part of this group that the training has not seen."""
+    groups = (replace(of, probability=None) if of.value == value else of for of in model.groups)
+    return replace(model, groups=tuple(groups))
+
+
+@pytest.mark.thin(2)
+@pytest.mark.parametrize("asked", [HOLDOUT, HOLDOUT | BY_PASSES, FOLDS, FOLDS | BY_PASSES], ids=str)
+def test_each_group_has_a_curve_of_its_own(engine: Engine, asked: dict[str, Any]) -> None:
+    """Fitted to the rows of the group, which evaluate measures: in the database, as one expression, in memory."""
+    join, _ = made("star")
+    with join.created(engine):
+        svc = RelationalSVC(1e-2, by="g", probability="sigmoid", **asked).fit(engine, join.query, "y")
+        svc._take(without_curve(svc.model_, "c"))
+        model = svc.model_
+        every = fetched(engine, predict(engine, model, probability=True))
+        found = on_all(engine, model, lambda problem: measure(problem, model))
+        held = every if "folds" in asked else rows_held_out(engine, join, model, 0.4)
+        expression = score_sql(model, engine.dialect, probability=True)
+        text = f"SELECT {expression} AS p FROM ({engine.text(query_rows(engine, model))}) AS q"
+        again = engine.fetch(parse_one(text, read=engine.dialect))["p"].astype(float)
+    p = every["probability"].astype(float)
+    assert np.isfinite(p).tolist() == [value in ("a", "b's") for value in every["g"]]
+    np.testing.assert_allclose(np.sort(again), np.sort(p), atol=1e-12)
+    columns = {name: every[name] for name in ("qty", "price", "size", "open", "weight", "g")}
+    np.testing.assert_allclose(svc.predict_proba(columns)[:, 1], p, atol=1e-12)
+    assert isinstance(found, ByGroup)
+    for of, one in zip(model.groups[:2], found.groups, strict=False):
+        here = held["g"] == of.value
+        y, scores = held["y"][here].astype(bool), held["score"][here].astype(float)[:, None]
+        frozen = FrozenEstimator(Scored().fit(scores, y))
+        theirs = CalibratedClassifierCV(frozen, method="sigmoid").fit(scores, y).predict_proba(scores)[:, 1]
+        atol = 1e-5 if "holdout" in asked else 0.1  # scores of folds are of other weights
+        np.testing.assert_allclose(held["probability"][here].astype(float), theirs, atol=atol)
+        here = every["g"] == of.value
+        assert isinstance(one.found, Evaluation)
+        assert one.found.brier
+        assert one.found.brier.value == pytest.approx(brier_score_loss(every["y"][here].astype(bool), p[here]))
+    assert isinstance(found.whole, Evaluation)
+    assert found.whole.brier is None  # that of c is not known
+
+
+def test_psql_finds_the_curve_of_the_group(installed: Engine) -> None:
+    join, _ = made("star")
+    query = join.query.replace("s.y", f"{LABELS['star'][1]} AS y")
+    ask = Text("SELECT sqlsvm.predict_proba('of_groups', $1::jsonb) AS p")
+    each = Text(
+        "SELECT array_agg(class) AS c, array_agg(probability) AS p FROM sqlsvm.class_probabilities('of_groups', $1)"
+    )
+    names = ("qty", "price", "size", "open", "weight", "g")
+    with join.created(installed):
+        for text, statement in ((join.query, ask), (query, each)):
+            svc = RelationalSVC(1e-2, by="g", probability="isotonic", holdout=0.4).fit(installed, text, "y")
+            model = without_curve(svc.model_, "c") if statement is ask else svc.model_
+            svc._take(model)
+            open_store(installed).save(replace(model, name="of_groups"))
+            rows = fetched(installed, query_rows(installed, model))
+            wanted = np.asarray(svc.predict_proba({name: rows[name] for name in names}))
+            for place in range(12):
+                row = {name: rows[name][place] for name in names}
+                given = json.dumps({n: v.item() if isinstance(v, np.generic) else v for n, v in row.items()})
+                found = installed.fetch(statement, [given])
+                mine = found["p"][0] if statement is each else [found["p"][0]]
+                np.testing.assert_allclose(np.array(mine, dtype=float), wanted[place][-len(mine) :], atol=1e-12)
+
+
+def test_a_group_without_a_class_in_the_rows_held_out(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other groups have curves, whether its rows are read or measured in the database, and a note names it."""
+    join, _ = made("star")
+    text = join.query.replace("THEN 'a'", "THEN CASE WHEN s.price > 2.3 THEN 'few' ELSE 'a' END")
+    svc = RelationalSVC(1e-2, by="g", probability="sigmoid", holdout=0.1)
+    with join.created(duckdb):
+        for most in (groups.MOST_ROWS, 1):
+            monkeypatch.setattr(groups, "MOST_ROWS", most)
+            model = svc.fit(duckdb, text, "y").model_
+            assert [of.value for of in model.groups if of.probability is None] == ["few"]
+            assert "there is no probability for g few: a class has no rows that are held out" in model.notes

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.ask.probabilities import with_probabilities
+from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
