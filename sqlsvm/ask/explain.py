@@ -205,9 +205,9 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
         problem = prepared(work, query, training.problem)
         first = _first_pass(problem, training, beta)
-    ran = [(phase, [statement]) for phase, statement, _, _ in done]
-    buckets = (first and first.buckets) or training.effort.buckets or BUCKETS_A_UNIT
-    found = explained(engine, problem.plan, problem.catalog, training.problem.counting, buckets, ran)
+        ran = [(phase, [statement]) for phase, statement, _, _ in done]
+        buckets = (first and first.buckets) or training.effort.buckets or BUCKETS_A_UNIT
+        found = explained(engine, problem.plan, problem.catalog, training.problem.counting, buckets, ran)
     measured = tuple(replace(s, rows=r, seconds=t) for s, (_, _, r, t) in zip(found.statements, done, strict=True))
     found = replace(found, statements=measured)
     return found if first is None else replace(found, first=first, outlook=_outlook(found, problem, training, first))

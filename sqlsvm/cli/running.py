@@ -102,11 +102,21 @@ def _interrupted(cause: BaseException | None) -> int:
 
 def _usage(error: click.ClickException) -> SqlsvmError:
     """The error of click in our form."""
+    if isinstance(error, click.MissingParameter):
+        return _missing(error)
     context = error.ctx if isinstance(error, click.UsageError) else None
     help = f"{context.command_path if context else 'sqlsvm'} --help"
     hint = getattr(error, "hint", None) or (_meant(error, context) if context else None) or help
     guessed = isinstance(error, click.NoSuchOption | NoSuchCommand)  # click would put its guesses into the message
     return OptionError(error.message if guessed else error.format_message(), hint=hint)
+
+
+def _missing(error: click.MissingParameter) -> SqlsvmError:
+    option, context = error.param, error.ctx
+    assert option
+    assert context
+    one_of = f"one of {', '.join(option.type.choices)}; " if isinstance(option.type, click.Choice) else ""
+    return OptionError(f"{option.opts[0]} is missing", hint=f"{one_of}{context.command_path} --help")
 
 
 def _meant(error: click.ClickException, context: click.Context) -> str | None:

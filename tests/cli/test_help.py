@@ -79,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["show", "x", *JSON], 1, 'error: there is no model "x"\nHINT: stored are late\n'),
         (["show", "--model-file", "n.json"], 1, "error: no model is stored here\nHINT: sqlsvm train stores one"),
         (["show"], 2, "error: --dsn is missing\nHINT: --dsn URL, or set SQLSVM_DSN, or --model-file model.json\n"),
+        (["export", "late", *JSON], 2, "error: --format is missing\nHINT: one of sklearn, onnx, json, sql; "),
         (["drop", *JSON], 2, "error: MODEL is missing\nHINT: sqlsvm drop MODEL; sqlsvm models lists them\n"),
         (["predict", *JSON, *DUCKDB, "--input", "SELECT 1 AS distanc"], 1, "\nHINT: did you mean distanc?\n"),
         (["predict", *JSON, *DUCKDB, "--input", "SELECT 1 AS q"], 1, "\nHINT: give each feature's name to a column"),

@@ -214,6 +214,14 @@ def run_as_printed(engine: Engine, found: Explanation, given: dict[str, object])
     return answers
 
 
+def test_a_part_that_is_made_is_there_until_all_is_explained(engine: Engine) -> None:
+    """What is expected of a statement asks the tables that the part is in."""
+    uniform(engine)
+    part = "(SELECT k, l, COUNT(*) AS n FROM b GROUP BY k, l)"
+    found = analyze(engine, f"SELECT a.y, a.x, p.n FROM a JOIN {part} AS p ON p.k = a.k", raw("exact"))
+    assert found.analyzed
+
+
 @pytest.mark.parametrize("counting", ["exact", "grid", "sketch"])
 def test_laid_out_statements_are_the_ones_that_run(engine: Engine, counting: Counting) -> None:
     uniform(engine)
