@@ -5,7 +5,8 @@ those that begin like a working table.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
+from math import isfinite, isnan, nan
 from typing import TypeVar
 
 from sqlglot import exp
@@ -20,6 +21,10 @@ Query = exp.Query
 Outputs = Iterable[tuple[exp.Expression, str]]
 Named = list[tuple[exp.Expression, str]]
 Expression = exp.Expression
+Operand = exp.Expression | float | str
+"""Of an operator: SQL, a number of Python, or the name of a column of ours: "c", or "r.c" of the table r."""
+Operator = type[exp.Add | exp.Sub | exp.Mul | exp.Div]
+Comparison = type[exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE]
 E = TypeVar("E", bound=exp.Expr)
 
 
@@ -38,7 +43,9 @@ def number(value: float) -> exp.Expression:
     >>> number(-2).sql("postgres")
     'CAST(-2.0 AS DOUBLE PRECISION)'
     """
-    return double(exp.Literal.number(repr(float(value))))
+    if isfinite(value):
+        return double(exp.Literal.number(repr(float(value))))
+    return double(exp.Literal.string("NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"))
 
 
 def parameter(name: str) -> exp.Expression:
@@ -53,6 +60,20 @@ def array(name: str) -> exp.Expression:
 
 def integer(value: int) -> exp.Expression:
     return exp.Literal.number(str(value))
+
+
+def operand(value: Operand) -> exp.Expression:
+    """1 is an integer and 1.0 a double.
+
+    >>> [operand(value).sql("postgres") for value in (1, "r.c")]
+    ['1', 'r.c']
+    """
+    if isinstance(value, exp.Expression):
+        return value
+    if isinstance(value, str):
+        table_, _, name = value.rpartition(".")
+        return column(name, table_ or None)
+    return number(value) if isinstance(value, float) else integer(value)
 
 
 def double(expression: exp.Expression) -> exp.Expression:
@@ -70,8 +91,13 @@ def _cast(expression: exp.Expression, to: exp.DType) -> exp.Expression:
     return made
 
 
-def total(expression: exp.Expression) -> exp.Expression:
-    return exp.Sum(this=expression)
+def total(value: Operand) -> exp.Expression:
+    return exp.Sum(this=operand(value))
+
+
+def totals(names: Iterable[str], table: str | None = None) -> Named:
+    """The sums of columns under their names."""
+    return [(total(column(n, table)), n) for n in names]
 
 
 def count() -> exp.Expression:
@@ -84,28 +110,37 @@ def different(expression: exp.Expression) -> exp.Expression:
     return exp.Count(this=exp.Distinct(expressions=[expression]))
 
 
-def largest(expression: exp.Expression) -> exp.Expression:
-    return exp.Max(this=expression)
+def smallest(value: Operand) -> exp.Expression:
+    return exp.Min(this=operand(value))
 
 
-def least(*of: exp.Expression) -> exp.Expression:
+def largest(value: Operand) -> exp.Expression:
+    return exp.Max(this=operand(value))
+
+
+def ends(value: Operand) -> Named:
+    """The least and the largest value of a column."""
+    return [(smallest(value), "least"), (largest(value), "largest")]
+
+
+def least(*of: Operand) -> exp.Expression:
     """Without the NULLs. The other kind, which is NULL if one of them is, repeats each of them in DuckDB."""
-    first, *others = of
+    first, *others = map(operand, of)
     return exp.Least(this=first, expressions=others, ignore_nulls=True)
 
 
-def greatest(*of: exp.Expression) -> exp.Expression:
-    first, *others = of
+def greatest(*of: Operand) -> exp.Expression:
+    first, *others = map(operand, of)
     return exp.Greatest(this=first, expressions=others, ignore_nulls=True)
 
 
 def or_zero(expression: exp.Expression) -> exp.Expression:
-    return coalesce(expression, number(0))
+    return coalesce(expression, 0.0)
 
 
-def sum_or_zero(expression: exp.Expression) -> exp.Expression:
+def sum_or_zero(value: Operand) -> exp.Expression:
     """SUM; 0 if there are no rows."""
-    return or_zero(total(expression))
+    return or_zero(total(value))
 
 
 def window(
@@ -140,17 +175,26 @@ def dense_rank(values: Iterable[exp.Expression]) -> exp.Window:
     return exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=places))
 
 
-def coalesce(expression: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
-    return exp.Coalesce(this=expression, expressions=[otherwise])
+def coalesce(value: Operand, otherwise: Operand) -> exp.Expression:
+    return exp.Coalesce(this=operand(value), expressions=[operand(otherwise)])
 
 
-def case(condition: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None = None) -> exp.Case:
-    return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
+def case(condition: exp.Expression, then: Operand, otherwise: Operand | None = None) -> exp.Case:
+    made = exp.If(this=condition, true=operand(then))
+    return exp.Case(ifs=[made], default=None if otherwise is None else operand(otherwise))
 
 
-def by_truth(truth: exp.Expression, yes: exp.Expression, no: exp.Expression) -> exp.Case:
+def match(
+    value: exp.Expression, pairs: Iterable[tuple[exp.Expr | Operand, Operand]], otherwise: Operand | None = None
+) -> exp.Case:
+    """CASE value WHEN a THEN b WHEN c THEN d ELSE otherwise END"""
+    ifs = [exp.If(this=_side(when), true=operand(then)) for when, then in pairs]
+    return exp.Case(this=value, ifs=ifs, default=None if otherwise is None else operand(otherwise))
+
+
+def by_truth(truth: exp.Expression, yes: Operand, no: Operand) -> exp.Case:
     """CASE WHEN truth THEN yes WHEN NOT truth THEN no END: NULL where the truth is NULL."""
-    return case(truth.copy(), yes).when(exp.not_(truth.copy()), no, copy=False)
+    return case(truth.copy(), yes).when(exp.not_(truth.copy()), operand(no), copy=False)
 
 
 def is_null(expression: exp.Expression) -> exp.Expression:
@@ -162,33 +206,93 @@ def not_null(expression: exp.Expression) -> exp.Expression:
     return exp.Not(this=is_null(expression))
 
 
-def product(*factors: exp.Expression) -> exp.Expression:
-    """a * b * ...; 1 for none."""
-    return _chain(exp.Mul, factors) or number(1)
+# -- operators: they take numbers of Python, and set parentheses -------------------------------------------------------
 
 
-def plus(*terms: exp.Expression) -> exp.Expression:
+def product(*factors: Operand) -> exp.Expression:
+    """a * b * ...; 1 for none.
+
+    >>> a, b = column("a"), column("b")
+    >>> product(minus(1, a), minus(a, plus(a, b))).sql("postgres")
+    '(1 - a) * (a - (a + b))'
+    """
+    return _chain(exp.Mul, [*map(operand, factors)]) or number(1)
+
+
+def plus(*terms: Operand) -> exp.Expression:
     """a + b + ...; 0 for none."""
-    return _chain(exp.Add, terms) or number(0)
+    return _chain(exp.Add, [*map(operand, terms)]) or number(0)
+
+
+def minus(left: Operand, right: Operand) -> exp.Expression:
+    return _joined(exp.Sub, operand(left), operand(right))
+
+
+def ratio(left: Operand, right: Operand) -> exp.Expression:
+    """left / right. sqlglot writes a cast into the left side, which may be a part of other expressions too."""
+    return _joined(exp.Div, operand(left).copy(), operand(right))
+
+
+def negated(value: Operand) -> exp.Expression:
+    return exp.Neg(this=_within(operand(value), _TIGHT))
 
 
 DEEPEST = 500
 """Operands in a row: DuckDB reads expressions of a depth of 1,000."""
+_TIGHT = (exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
+_LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
+"""Nodes that bind no tighter than a comparison."""
 
 
-def _chain(operator: type[exp.Mul | exp.Add], operands: Sequence[exp.Expression]) -> exp.Expression | None:
+def _chain(operator: Operator, operands: Sequence[exp.Expression]) -> exp.Expression | None:
     if len(operands) > DEEPEST:
         batches = (operands[at : at + DEEPEST] for at in range(0, len(operands), DEEPEST))
         return _chain(operator, [exp.paren(found, copy=False) for each in batches if (found := _chain(operator, each))])
-    made: exp.Expression | None = None
-    for operand in operands:
-        side = exp.paren(operand, copy=False) if made is not None and isinstance(operand, exp.Binary) else operand
-        made = side if made is None else operator(this=made, expression=side)
-    return made
+    return reduce(partial(_joined, operator), operands) if operands else None
 
 
-def minus(left: exp.Expression, right: exp.Expression) -> exp.Sub:
-    return exp.Sub(this=left, expression=right)
+def _joined(operator: Operator, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    """An operation on the right keeps its parentheses, because results of doubles depend on the order. Only a product
+    that is taken away needs none."""
+    first = _within(left, _TIGHT if issubclass(operator, _TIGHT) else (*_TIGHT, exp.Add, exp.Sub))
+    return operator(this=first, expression=_within(right, _TIGHT if operator is exp.Sub else ()))
+
+
+def _within(side: exp.Expression, bare: tuple[type[exp.Expr], ...]) -> exp.Expression:
+    """In parentheses, unless it is of a kind that goes without or no operation at all."""
+    is_bare = isinstance(side, bare) or not isinstance(side, (exp.Binary, *_LOOSE))
+    return side if is_bare else exp.paren(side, copy=False)
+
+
+def equal(left: exp.Expr | Operand, right: exp.Expr | Operand) -> exp.Expression:
+    """left = right, with parentheses where a side binds no tighter than the comparison.
+
+    >>> equal(exp.condition("a OR b"), exp.false()).sql("postgres")
+    '(a OR b) = FALSE'
+    """
+    return _compared(exp.EQ, left, right)
+
+
+def _compared(kind: Comparison, left: exp.Expr | Operand, right: exp.Expr | Operand) -> exp.Expression:
+    return kind(this=_side(left), expression=_side(right))
+
+
+unequal, less, at_most = partial(_compared, exp.NEQ), partial(_compared, exp.LT), partial(_compared, exp.LTE)
+more, at_least = partial(_compared, exp.GT), partial(_compared, exp.GTE)
+
+
+def positive(value: Operand) -> exp.Expression:
+    return more(value, 0)
+
+
+def is_number(value: Operand) -> exp.Expression:
+    """PostgreSQL and DuckDB have NaN above all numbers."""
+    return less(value, nan)
+
+
+def _side(value: exp.Expr | Operand) -> exp.Expr:
+    made = value if isinstance(value, exp.Expr) else operand(value)
+    return exp.paren(made, copy=False) if isinstance(made, _LOOSE) else made
 
 
 def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
@@ -203,20 +307,6 @@ def either(conditions: Iterable[exp.Expression]) -> exp.Expression:
     return reduce(lambda made, c: exp.Or(this=made, expression=c), wrapped) if wrapped else exp.false()
 
 
-def positive(value: exp.Expression) -> exp.Expression:
-    """value > 0"""
-    return exp.GT(this=value.copy(), expression=integer(0))
-
-
-def equal(left: exp.Expr, right: exp.Expr) -> exp.Expression:
-    """left = right, with parentheses where a side binds no tighter than the comparison.
-
-    >>> equal(exp.condition("a OR b"), exp.false()).sql("postgres")
-    '(a OR b) = FALSE'
-    """
-    return exp.EQ(this=_side(left), expression=_side(right))
-
-
 def among(value: exp.Expression, query: exp.Query) -> exp.Expression:
     """value IN (query)"""
     return exp.In(this=_side(value), query=exp.Subquery(this=query))
@@ -225,14 +315,6 @@ def among(value: exp.Expression, query: exp.Query) -> exp.Expression:
 def one_of(value: exp.Expression, these: Iterable[int]) -> exp.Expression:
     """value IN (1, 2)"""
     return exp.In(this=_side(value), expressions=[integer(each) for each in these])
-
-
-_LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
-"""Nodes that bind no tighter than a comparison."""
-
-
-def _side(expression: exp.Expr) -> exp.Expr:
-    return exp.paren(expression, copy=False) if isinstance(expression, _LOOSE) else expression
 
 
 def same(names: Iterable[str], left: str, right: str) -> list[exp.Expression]:
@@ -427,10 +509,10 @@ def grouped(keys: Named, sums: Outputs, source: exp.Expr) -> exp.Select:
 
 def at_ranks(values: exp.Query, ranks: Sequence[float]) -> exp.Select:
     """SELECT q0, q1, ...: each the least x that is not below so many rows. Each x of the values stands for c rows."""
-    x, running = column("x"), window(total(column("c")), (), ("x",), running=True)
+    x, running = column("x"), window(total("c"), (), ("x",), running=True)
     ordered = derived(select([(x, "x"), (running, "up_to")], derived(values, "v")), "o")
-    enough = (exp.GTE(this=column("up_to"), expression=number(rank)) for rank in ranks)
-    return select([(exp.Min(this=case(e, x.copy())), f"q{i}") for i, e in enumerate(enough)], ordered)
+    enough = (at_least("up_to", float(rank)) for rank in ranks)
+    return select([(smallest(case(e, x)), f"q{i}") for i, e in enumerate(enough)], ordered)
 
 
 WIDEST = 1600

@@ -7,6 +7,7 @@ a microsecond there; where all dates are close together, run/centring.py measure
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -38,9 +39,9 @@ class Time:
     def number(self, value: exp.Expression) -> exp.Expression:
         """As a double. The epoch of an infinite date is NULL in DuckDB, and must not count as one that is missing."""
         epoch = sql.double(exp.Extract(this=exp.var("EPOCH"), expression=value.copy()))
-        infinite = sql.case(sql.not_null(value), sql.double(exp.Literal.string("Infinity")))
+        infinite = sql.case(sql.not_null(value), inf)
         found = sql.coalesce(epoch, infinite)
-        return found if self.seconds == 1 else exp.paren(exp.Div(this=found, expression=sql.number(self.seconds)))
+        return found if self.seconds == 1 else exp.paren(sql.ratio(found, sql.number(self.seconds)))
 
     def read(self, value: Any) -> float:
         """The same of a value in memory, or of its text."""

@@ -52,7 +52,7 @@ def _of_edge(work: Workspace, tree: JoinTree, edge: Edge, join_rows: float, most
     by_sketch = approximate and len(edge.on) == 1
     rows = sql.table(total_table(edge.left))
     names = [key(v) for v in edge.on]
-    columns, size = sql.columns(names), sql.total(sql.column("total"))
+    columns, size = sql.columns(names), sql.total("total")
     found = sql.select([*columns, (size, "rows")], rows)
     if by_sketch:
         sides = (_frequent(tree, node, names[0], most) for node in (edge.left, edge.right))

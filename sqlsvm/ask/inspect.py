@@ -178,7 +178,7 @@ def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
         return catalog.edge(left[0], right[0], shared_terms(tree, edge))
     ours, theirs = (_node_keys(node, edge) for node in (edge.left, edge.right))
     places = [(i, i) for i in range(len(edge.on))]
-    return edge_facts(catalog.engine, ours, theirs, places, size=sql.sum_or_zero(sql.column("w")))
+    return edge_facts(catalog.engine, ours, theirs, places, size=sql.sum_or_zero("w"))
 
 
 def shared_terms(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:

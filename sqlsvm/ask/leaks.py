@@ -102,7 +102,7 @@ def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
     found = []
     for date, rows, not_before in _counted(engine, asked, alias, when, dates) if dates else ():
         if later := round(rows * not_before):
-            condition = exp.LT(this=date.value, expression=when).sql(engine.dialect) if date.is_own else None
+            condition = sql.less(date.value, when).sql(engine.dialect) if date.is_own else None
             found.append(Leak(date.said, said, float(later), later / rows, condition, is_read=date.is_read))
     largest = {leak.date: leak for leak in sorted(found, key=lambda leak: leak.rows)}  # a window reads its own row, too
     leaks, afterwards = (tuple(e for e in largest.values() if e.is_read == wanted) for wanted in (True, False))

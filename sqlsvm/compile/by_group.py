@@ -35,6 +35,6 @@ def rows_by_group(plan: Plan, by: Dictionary, without: Sequence[int] = (), *, ap
     rows = sql.select(sql.columns(found.named_selects, "j"), sql.derived(found, "j"))
     conditions: list[exp.Expression] = [sql.not_null(n)]
     if without:
-        listed = exp.In(this=n.copy(), expressions=[sql.integer(number) for number in without])
+        listed = exp.In(this=n, expressions=[sql.integer(number) for number in without])
         conditions.append(exp.not_(listed))
-    return statement(ROWS_BY_GROUP, sql.where(rows, *conditions).order_by(n.copy()))
+    return statement(ROWS_BY_GROUP, sql.where(rows, *conditions).order_by(n))

@@ -54,15 +54,15 @@ def most_frequent(tree: JoinTree, d: Dictionary) -> exp.Select:
     known = _unless_rare(d) if d.rare else sql.column("v")
     ranked = sql.derived(sql.select([(known, "v"), (rank, "r")], sql.derived(counted, "c")), "r")
     r = sql.column("r")
-    is_top = exp.LTE(this=r, expression=sql.integer(d.top))
-    found = sql.select([(sql.case(is_top, sql.column("v")), "v")], ranked)
-    found = sql.where(found, exp.LTE(this=r.copy(), expression=sql.integer(d.top + 1)))
+    is_top = sql.at_most(r, d.top)
+    found = sql.select([(sql.case(is_top, "v"), "v")], ranked)
+    found = sql.where(found, sql.at_most(r, d.top + 1))
     return found.distinct() if d.rare else found
 
 
 def _unless_rare(d: Dictionary) -> exp.Expression:
     """NULL for a value in few rows."""
-    return sql.case(exp.GTE(this=sql.column("c"), expression=sql.integer(d.rare)), sql.column("v"))
+    return sql.case(sql.at_least("c", d.rare), "v")
 
 
 def by_category(
@@ -76,7 +76,7 @@ def by_category(
     by the categories themselves first, as g. n is NULL for a row without a category; if `known`, no such row counts.
     With parts, all is by them, too."""
     values = sql.columns([*(d.column for d, _ in numbers), *parts], rows.alias_or_name)
-    grouped = sql.grouped(values, [(sql.total(value), name) for value, name in added], rows.copy())
+    grouped = sql.grouped(values, [(sql.total(value), name) for value, name in added], rows)
     found = sql.select(sql.columns([*(name for _, name in added), *parts], "g"), sql.derived(grouped, "g"))
     for d, name in numbers:
         found, n = placed(found, d, "g")
@@ -85,7 +85,7 @@ def by_category(
     if not any(d.limited for d, _ in numbers):
         return found
     places = sql.columns([*(name for _, name in numbers), *parts])
-    sums = [(sql.total(sql.column(name)), name) for _, name in added]
+    sums = sql.totals(n for _, n in added)
     return sql.grouped(places, sums, sql.derived(found, "p"))
 
 

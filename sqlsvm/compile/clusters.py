@@ -88,12 +88,11 @@ def squares(plan: Plan, parts: Parts, code: int | None = None, centre: float | N
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         if node == plan.label_node:
             c = sql.column(COUNT, "r")
-            square = sql.product(c, c.copy())
-            made = [(sql.sum_or_zero(c.copy()), "total"), (sql.sum_or_zero(square), "squares")]
+            made = [(sql.sum_or_zero(c), "total"), (sql.sum_or_zero(sql.product(c, c)), "squares")]
             if centre is not None:
-                made.append((sql.sum_or_zero(sql.product(square.copy(), _spread(centre, "r"))), "spread"))
-            of_class = [] if code is None else [sql.equal(sql.column(CODE, "r"), sql.integer(code))]
-            yield statement(SQUARES, sql.where(sql.select(made, counted.copy()), *of_class))
+                made.append((sql.sum_or_zero(sql.product(sql.product(c, c), _spread(centre, "r"))), "spread"))
+            of_class = [] if code is None else [sql.equal(sql.column(CODE, "r"), code)]
+            yield statement(SQUARES, sql.where(sql.select(made, counted), *of_class))
 
     bag = plan.bags[plan.bag_of(plan.label_node)]
     yield from resolve(plan, bag.core, active_rows(bag.number), answer, lambda node: node == plan.label_node)
@@ -103,20 +102,19 @@ def squares_of_list(parts: Parts, code: int | None = None) -> Statement:
     """The same where clusters are rows, from the list of their scores."""
 
     def of_class(size: str, y: int) -> exp.Query:
-        s, n = sql.column("s"), sql.column(size)
-        u = _value(parts, Residual(sql.number(0), exp.Neg(this=s) if y < 0 else s))
-        return sql.where(sql.select([(n, "n"), (u, "u")], sql.table(LIST)), sql.positive(n.copy()))
+        n = sql.column(size)
+        u = _value(parts, Residual(sql.number(0), sql.negated("s") if y < 0 else sql.column("s")))
+        return sql.where(sql.select([(n, "n"), (u, "u")], sql.table(LIST)), sql.positive(n))
 
     each = [of_class(size, y) for size, y in zip(CLASSES, (-1, 1), strict=True) if code in (None, y)]
     rows: exp.Query = reduce(sql.union_all, each[1:], each[0])
-    factors = [sql.column(name) for name in ("n", "u", "u")]
-    made = [(sql.product(*(f.copy() for f in factors[:k])), name) for k, name in ((2, "total"), (3, "squares"))]
-    return statement(SQUARES, sql.select([(sql.sum_or_zero(e), name) for e, name in made], sql.derived(rows, "e")))
+    made = [("total", sql.product("n", "u")), ("squares", sql.product("n", "u", "u"))]
+    return statement(SQUARES, sql.select([(sql.sum_or_zero(e), name) for name, e in made], sql.derived(rows, "e")))
 
 
 def _spread(centre: float, table: str) -> exp.Expression:
-    off = exp.paren(sql.minus(sql.column(CODE, table), sql.number(centre)))
-    return sql.product(off, off.copy())
+    off = sql.minus(sql.column(CODE, table), sql.number(centre))
+    return sql.product(off, off)
 
 
 def _counted(plan: Plan, parts: Parts, code: int | None) -> Iterator[Statement]:
@@ -124,7 +122,7 @@ def _counted(plan: Plan, parts: Parts, code: int | None) -> Iterator[Statement]:
     if plan.centre is not None:
         tally = Tally(plan, signed=True, labelled=True)
         messages = Messages(plan, ties=tally.ties)
-        tie = None if code is None else sql.equal(sql.column(TIE), sql.integer(int(code < 0)))
+        tie = None if code is None else sql.equal(TIE, int(code < 0))
         yield from Meeting(Given(parts), messages, one_sided=True, only=tie).statements()
         yield from messages.back(messages.left)
         yield tally.counts(bag)
@@ -132,7 +130,7 @@ def _counted(plan: Plan, parts: Parts, code: int | None) -> Iterator[Statement]:
     target = plan.design.target
     rows = sql.fenced(Scoring(plan).rows(bag.core, fold_keys(plan, bag.core)))
     y = target.sign(sql.column(CODE)) if target.signed else sql.number(1)
-    u = _value(parts, Residual(target.origin(sql.column(CODE)), sql.product(y, sql.column("p"))))
+    u = _value(parts, Residual(target.origin(sql.column(CODE)), sql.product(y, "p")))
     kept = sql.columns(n for n in rows.named_selects if n not in ("p", "w"))
     made = sql.select([*kept, (sql.product(weight_of(rows), u), COUNT)], sql.derived(rows, "s"))
     yield statement("what rows count", made, active_table(bag.number))
@@ -142,7 +140,7 @@ def _value(parts: Parts, z: Residual) -> exp.Expression:
     def of(piece: Piece) -> exp.Expression:
         rise = [sql.product(sql.number(piece.slope), z.past(piece.at))] if piece.slope else []
         bent = [sql.product(sql.number(piece.bend / 2.0), z.past(piece.at), z.past(piece.at))] if piece.bend else []
-        return exp.paren(sql.plus(sql.number(piece.value), *rise, *bent))
+        return sql.plus(sql.number(piece.value), *rise, *bent)
 
     made = of(parts.pieces[-1])
     for piece, end in zip(reversed(parts.pieces[:-1]), reversed(parts.ends), strict=True):
@@ -159,13 +157,13 @@ def sizes(plan: Plan, centre: float | None = None) -> Iterator[Statement]:
     node, total = plan.label_node, sql.column("total", "t")
     size = (sql.double(counts.total(node)), "total")
     rows = sql.derived(counts.joined(node, [*sql.columns([CODE], "n"), size]), "t")
-    one = sql.case(sql.positive(total), sql.number(1), sql.number(0))
-    powers = [one, *(sql.product(*[total.copy() for _ in range(power)]) for power in range(1, len(POWERS)))]
+    one = sql.case(sql.positive(total), 1.0, 0.0)
+    powers = [one, *(sql.product(*[total] * power) for power in range(1, len(POWERS)))]
     made = [(sql.sum_or_zero(each), name) for name, each in zip(POWERS, powers, strict=True)]
     if centre is None:
         yield statement(SIZES, sql.grouped(sql.columns([CODE], "t"), made, rows))
         return
     square, spread = powers[2], _spread(centre, "t")
-    made.append((sql.sum_or_zero(sql.product(square.copy(), spread)), "spread"))
-    made.append((sql.sum_or_zero(sql.product(square.copy(), spread.copy(), spread.copy())), "twice"))
+    made.append((sql.sum_or_zero(sql.product(square, spread)), "spread"))
+    made.append((sql.sum_or_zero(sql.product(square, spread, spread)), "twice"))
     yield statement(SIZES, sql.select(made, rows))

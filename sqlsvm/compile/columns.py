@@ -46,7 +46,7 @@ class Number:
 
     def is_known(self, table: str) -> exp.Expression:
         size = exp.Abs(this=sql.column(self.column, table))
-        return exp.LTE(this=size, expression=sql.number(LARGEST))
+        return sql.at_most(size, sql.number(LARGEST))
 
     def known(self, table: str, otherwise: exp.Expression | None = None) -> exp.Expression:
         return sql.case(self.is_known(table), sql.column(self.column, table), otherwise)
@@ -117,7 +117,7 @@ def is_number(feature: Feature) -> bool:
 
 
 def _as_share(sign: exp.Expression) -> exp.Expression:
-    return sql.by_truth(sql.positive(exp.paren(sign.copy())), sql.number(1), sql.number(0))
+    return sql.by_truth(sql.positive(exp.paren(sign)), 1.0, 0.0)
 
 
 # -- the rows of each node with their totals ---------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def _label_factors(columns: Columns) -> dict[str, exp.Expression]:
         return {}
     is_known, zero, one = columns.target.is_known("n"), sql.number(0), sql.number(1)
     y = columns.target.known("n", zero)
-    return {"c": one, LABELLED: sql.case(is_known, one, zero), CODED: y, SQUARED: sql.product(y.copy(), y.copy())}
+    return {"c": one, LABELLED: sql.case(is_known, one, zero), CODED: y, SQUARED: sql.product(y, y)}
 
 
 def _totals(columns: Columns, counts: Counts, node: int) -> exp.Select:
@@ -157,11 +157,11 @@ def _totals(columns: Columns, counts: Counts, node: int) -> exp.Select:
     sums += [(counts.times(node, name), name) for name in OF_LABEL if columns.target]
     rows = counts.joined(node, [*sql.columns(names, "n"), *sums])
     found = sql.select(sql.columns(rows.named_selects), sql.derived(rows, "t"))
-    return sql.where(found, sql.positive(sql.column(TOTAL)))
+    return sql.where(found, sql.positive(TOTAL))
 
 
 def rows_of_join(columns: Columns) -> Statement:
-    return statement(ROWS, sql.select([(sql.sum_or_zero(sql.column(TOTAL)), "n")], _kept(columns.root)))
+    return statement(ROWS, sql.select([(sql.sum_or_zero(TOTAL), "n")], _kept(columns.root)))
 
 
 def _kept(node: int) -> exp.Expr:
@@ -177,15 +177,15 @@ def numbers_name(node: int) -> str:
 
 def measures(columns: Columns, node: int) -> Statement:
     """For each number of a node: rows where it is known, NULLs, sum, least and largest."""
-    total, zero = sql.column(TOTAL, "t"), sql.number(0)
+    total = sql.column(TOTAL, "t")
     made: Named = []
     for c in columns.numbers_of(node):
         x = sql.column(c.column, "t")
         made += [
-            (sql.sum_or_zero(sql.case(c.is_known("t"), total, zero)), f"n{c.place}"),
-            (sql.sum_or_zero(sql.case(sql.is_null(x), total, zero)), f"nulls{c.place}"),
+            (sql.sum_or_zero(sql.case(c.is_known("t"), total, 0.0)), f"n{c.place}"),
+            (sql.sum_or_zero(sql.case(sql.is_null(x), total, 0.0)), f"nulls{c.place}"),
             (sql.sum_or_zero(sql.product(total, c.known("t"))), f"sum{c.place}"),
-            (exp.Min(this=c.known("t")), f"least{c.place}"),
+            (sql.smallest(c.known("t")), f"least{c.place}"),
             (sql.largest(c.known("t")), f"largest{c.place}"),
         ]
     return statement(numbers_name(node), sql.select(made, _kept(node)))
@@ -199,7 +199,7 @@ SLACK = 1e-12
 def quantiles(columns: Columns, c: Number, n: float) -> Statement:
     """The least value such that so many of the n rows with a known number are not above it."""
     rows = sql.select([(sql.column(c.column, "t"), "x"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
-    values = sql.grouped(sql.columns(["x"]), [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
+    values = sql.grouped(sql.columns(["x"]), sql.totals(["c"]), sql.derived(_known(rows, c), "r"))
     return statement(f"quantiles {c.place}", sql.at_ranks(values, [q * n * (1.0 - SLACK) for q in QUANTILES]))
 
 
@@ -208,14 +208,10 @@ BINS = 30
 
 def histogram(columns: Columns, c: Number, least: float, width: float) -> Statement:
     """The rows in each of BINS parts of equal width; the largest value is in the last."""
-    place = exp.Floor(
-        this=exp.Div(
-            this=exp.paren(sql.minus(sql.column(c.column, "t"), sql.number(least))), expression=sql.number(width)
-        )
-    )
+    place = exp.Floor(this=sql.ratio(sql.minus(sql.column(c.column, "t"), sql.number(least)), sql.number(width)))
     last = sql.least(sql.double(place), sql.number(BINS - 1))
     rows = sql.select([(last, "bin"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
-    found = sql.grouped(sql.columns(["bin"]), [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
+    found = sql.grouped(sql.columns(["bin"]), sql.totals(["c"]), sql.derived(_known(rows, c), "r"))
     return statement(f"histogram {c.place}", found)
 
 
@@ -231,25 +227,22 @@ def categories(columns: Columns, c: Category, most: int) -> Iterator[Statement]:
     """How many values there are, and the rows without one; then the most frequent values with their rows."""
     v, size = sql.column("v"), sql.column(TOTAL)
     names = [TOTAL, *(OF_LABEL if columns.target else ())]
-    sums = [(sql.total(sql.column(name, "t")), name) for name in names]
-    values = sql.grouped([(sql.column(c.column, "t"), "v")], sums, _kept(_node(columns, c)))
-    nulls = sql.sum_or_zero(sql.case(sql.is_null(v), size, sql.number(0)))
+    values = sql.grouped([(sql.column(c.column, "t"), "v")], sql.totals(names, "t"), _kept(_node(columns, c)))
+    nulls = sql.sum_or_zero(sql.case(sql.is_null(v), size, 0.0))
     how_many: Named = [(sql.double(exp.Count(this=v)), "distinct"), (nulls, "nulls")]
     how_many += _between() if columns.target else []
     yield statement(f"values {c.place}", sql.select(how_many, sql.derived(values, "g")))
-    found = sql.where(sql.select(sql.columns(["v", *names]), sql.derived(values.copy(), "g")), sql.not_null(v))
-    by_rows = exp.Ordered(this=size.copy(), desc=True, nulls_first=False)
-    ordered = found.order_by(by_rows, exp.Ordered(this=v.copy(), nulls_first=False)).limit(most)
+    found = sql.where(sql.select(sql.columns(["v", *names]), sql.derived(values, "g")), sql.not_null(v))
+    by_rows = exp.Ordered(this=size, desc=True, nulls_first=False)
+    ordered = found.order_by(by_rows, exp.Ordered(this=v, nulls_first=False)).limit(most)
     yield statement(f"top values {c.place}", ordered)
 
 
 def _between() -> Named:
     """The sums of the label over the rows with a value, and the squares of its mean in each value."""
-    coded, labelled, zero = sql.column(CODED), sql.column(LABELLED), sql.number(0)
-    squares = exp.Div(this=sql.product(coded, coded.copy()), expression=labelled)
-    has_value, has_label = sql.not_null(sql.column("v")), sql.positive(labelled)
-    between = sql.case(sql.every([has_value.copy(), has_label]), squares, zero)
-    sums = [(sql.sum_or_zero(sql.case(has_value.copy(), sql.column(name), zero.copy())), name) for name in OF_LABEL]
+    has_value, squares = sql.not_null(sql.column("v")), sql.ratio(sql.product(CODED, CODED), LABELLED)
+    between = sql.case(sql.every([has_value, sql.positive(LABELLED)]), squares, 0.0)
+    sums = [(sql.sum_or_zero(sql.case(has_value, name, 0.0)), name) for name in OF_LABEL]
     return [*sums, (sql.sum_or_zero(between), BETWEEN)]
 
 
@@ -280,13 +273,11 @@ def factors(columns: Columns, means: Mapping[int, float], partial: frozenset[int
     all rows, also if it is known, and the square: then each pair is measured over the rows where both are known."""
     found: dict[int, list[Factor]] = {columns.root: [Factor(CONSTANT, sql.number(1), 0)]}
     for i, c in enumerate(columns.numbers):
-        zero, one = sql.number(0), sql.number(1)
-        centred = exp.paren(sql.minus(sql.column(c.column, "n"), sql.number(means[i])))
-        made = [Factor(value_place(i), sql.case(c.is_known("n"), centred, zero), 1)]
+        centred = sql.minus(sql.column(c.column, "n"), sql.number(means[i]))
+        made = [Factor(value_place(i), sql.case(c.is_known("n"), centred, 0.0), 1)]
         if i in partial:
-            made.append(Factor(known_place(i), sql.case(c.is_known("n"), one, zero), 0))
+            made.append(Factor(known_place(i), sql.case(c.is_known("n"), 1.0, 0.0), 0))
         if partial:
-            square = sql.product(centred.copy(), centred.copy())
-            made.append(Factor(square_place(i), sql.case(c.is_known("n"), square, zero), 2))
+            made.append(Factor(square_place(i), sql.case(c.is_known("n"), sql.product(centred, centred), 0.0), 2))
         found.setdefault(_node(columns, c), []).extend(made)
     return Factored(columns.tree, columns.rows, columns.weighted, dict(sorted(found.items())))

@@ -27,25 +27,23 @@ PREDICTED = "p"
 
 def confusion(plan: Plan) -> Statement:
     """SELECT y, p, the number of rows. theta has the weights of all classes, one after the other."""
-    keys = sql.columns([CODE, PREDICTED])
-    counted = sql.grouped(keys, [(sql.total(sql.column(TIMES)), "n")], sql.derived(_predicted(plan), "t"))
-    return statement(CONFUSION, counted)
+    rows, n = sql.derived(_predicted(plan), "t"), [(sql.total(TIMES), "n")]
+    return statement(CONFUSION, sql.grouped(sql.columns([CODE, PREDICTED]), n, rows))
 
 
 def squares(plan: Plan, measures: int) -> Statement:
     """SELECT y, and for each measure the sum, over the rows of the label's relation, of the square of what each adds to
     it. The array has a number for each measure, each class and each prediction."""
     classes, names = plan.design.target.classes, [f"d{n}" for n in range(measures)]
-    before = exp.paren(sql.minus(sql.column(CODE), sql.integer(1)))
-    cell = sql.plus(sql.product(before, sql.integer(classes)), sql.column(PREDICTED))
-    slopes = (sql.element(sql.array(SLOPES), sql.plus(cell, sql.integer(n * classes**2))) for n in range(measures))
-    adds = [(sql.product(sql.column(TIMES), slope), name) for slope, name in zip(slopes, names, strict=True)]
+    cell = sql.plus(sql.product(sql.minus(CODE, 1), classes), PREDICTED)
+    slopes = (sql.element(sql.array(SLOPES), sql.plus(cell, n * classes**2)) for n in range(measures))
+    adds = [(sql.product(TIMES, slope), name) for slope, name in zip(slopes, names, strict=True)]
     alone = is_met_once(plan, plan.label_node)
     kept = sql.columns([CODE, *([] if alone else [CLUSTER])])
     each = sql.select([*kept, *adds], sql.derived(_predicted(plan, apart=not alone), "t"))
     if not alone:
-        each = sql.grouped(kept, [(sql.total(sql.column(name)), name) for name in names], sql.derived(each, "r"))
-    sums = [(sql.total(sql.product(sql.column(name), sql.column(name))), name) for name in names]
+        each = sql.grouped(kept, sql.totals(names), sql.derived(each, "r"))
+    sums = [(sql.total(sql.product(name, name)), name) for name in names]
     return statement(SQUARES, sql.grouped(sql.columns([CODE]), sums, sql.derived(each, "c")))
 
 
@@ -64,27 +62,20 @@ def chances(plan: Plan, curves: Sequence[Probability]) -> Statement:
     kept = sql.columns([CODE, TIMES], "s")
     rows = sql.select([*kept, *own], sql.derived(sql.fenced(_scored(plan)), "s"))
     each = [sql.column(name, "q") for _, name in own]
-    branches = [exp.If(this=sql.integer(k), true=q.copy()) for k, q in enumerate(each, 1)]
-    squares = sql.plus(*(sql.product(q.copy(), q.copy()) for q in each))
-    totals = [
-        (sql.plus(*each), "total"),
-        (squares, "squares"),
-        (exp.Case(this=sql.column(CODE, "q"), ifs=branches), "own"),
-    ]
+    squares = sql.plus(*(sql.product(q, q) for q in each))
+    of_class = sql.match(sql.column(CODE, "q"), enumerate(each, 1))
+    totals = [(sql.plus(*each), "total"), (squares, "squares"), (of_class, "own")]
     whole = sql.select([*sql.columns([TIMES], "q"), *totals], sql.derived(sql.fenced(rows), "q"))
     total, alike = sql.column("total", "t"), sql.number(1.0 / len(curves))
-    is_none = sql.equal(total, sql.number(0))
-    share = sql.case(is_none, alike, exp.Div(this=sql.column("own", "t"), expression=total.copy()))
-    square = exp.Div(this=sql.column("squares", "t"), expression=exp.paren(sql.product(total.copy(), total.copy())))
-    shares = [(share, "share"), (sql.case(is_none.copy(), alike.copy(), square), "square")]
+    parts = [(sql.ratio("t.own", total), "share"), (sql.ratio("t.squares", sql.product(total, total)), "square")]
+    shares = [(sql.case(sql.equal(total, 0.0), alike, share), name) for share, name in parts]
     found = sql.select([*sql.columns([TIMES], "t"), *shares], sql.derived(sql.fenced(whole), "t"))
     times, p = sql.column(TIMES, "u"), sql.column("share", "u")
-    cost = sql.plus(sql.minus(sql.column("square", "u"), sql.product(sql.number(2), p)), sql.number(1))
-    within = exp.Least(
-        this=exp.Greatest(this=p.copy(), expressions=[sql.number(LEAST)]), expressions=[sql.number(1.0 - LEAST)]
-    )
-    costs = [(exp.paren(cost), BRIER), (exp.Neg(this=exp.Ln(this=within)), LOG_LOSS)]
-    sums = [(sql.total(sql.product(times.copy(), value)), name) for value, name in costs]
+    cost = sql.plus(sql.minus("u.square", sql.product(2.0, p)), 1.0)
+    at_least = exp.Greatest(this=p, expressions=[sql.number(LEAST)])
+    within = exp.Least(this=at_least, expressions=[sql.number(1.0 - LEAST)])
+    costs = [(exp.paren(cost), BRIER), (sql.negated(exp.Ln(this=within)), LOG_LOSS)]
+    sums = [(sql.total(sql.product(times, value)), name) for value, name in costs]
     return statement(CHANCES, sql.select(sums, sql.derived(sql.fenced(found), "u")))
 
 
@@ -97,9 +88,7 @@ def _scored(plan: Plan, *, apart: bool = False) -> exp.Select:
 
 def first_of_the_largest(scores: list[exp.Expression], values: list[exp.Expression]) -> exp.Expression:
     """CASE GREATEST(scores) WHEN first score THEN first value ... END"""
-    largest = sql.greatest(*(s.copy() for s in scores))
-    branches = [exp.If(this=s, true=v) for s, v in zip(scores, values, strict=True)]
-    return exp.Case(this=largest, ifs=branches)
+    return sql.match(sql.greatest(*scores), zip(scores, values, strict=True))
 
 
 def _score(plan: Plan, k: int) -> exp.Expression:
@@ -108,6 +97,6 @@ def _score(plan: Plan, k: int) -> exp.Expression:
     before = (k - 1) * design.size
     terms = [sql.product(theta(sql.integer(before + c.index + 1)), c.of("r")) for c in design.coordinates]
     for d in design.dictionaries:
-        place = sql.plus(sql.column(number_column(d), "r"), sql.integer(before))
+        place = sql.plus(sql.column(number_column(d), "r"), before)
         terms.append(sql.or_zero(theta(place)))
     return sql.plus(*terms) if terms else sql.number(0)

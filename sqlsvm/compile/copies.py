@@ -42,7 +42,7 @@ def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     """SELECT v, its place n in theta. It begins where the dictionaries before it end, in the order of the design. The
     statement counts them itself, so its text does not depend on how many categories there are."""
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
-    place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, sql.row_number("v"))
+    place = sql.plus(len(plan.design.coordinates), *before, sql.row_number("v"))
     return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(_values(plan, d), "d"))
 
 
@@ -81,5 +81,5 @@ def _rows(plan: Plan, node: int) -> exp.Select:
 def _merged(plan: Plan, node: int) -> exp.Select:
     """Equal rows once, with their number, or the sum of their weights, as w."""
     found = _rows(plan, node)
-    size = sql.total(sql.column("w")) if "w" in found.named_selects else sql.count()
+    size = sql.total("w") if "w" in found.named_selects else sql.count()
     return sql.grouped(sql.columns(n for n in found.named_selects if n != "w"), [(size, "w")], sql.derived(found, "r"))

@@ -102,7 +102,7 @@ class Counts:
     def times(self, node: int, name: str, but: str | None = None) -> exp.Expression:
         """The same times a factor of the root."""
         if node == self.tree.root:
-            return self.total(node, but, more=[self.factors[name].copy()])
+            return self.total(node, but, more=[self.factors[name]])
         return self.total(node, but, from_above=name)
 
     def total(
@@ -123,7 +123,7 @@ class Counts:
         """In how many of those the sign is -1."""
         if node == self.tree.root:
             assert self.is_negative is not None
-            return sql.case(self.is_negative(sql.column(CODE, "n")), self.total(node, but), sql.number(0))
+            return sql.case(self.is_negative(sql.column(CODE, "n")), self.total(node, but), 0.0)
         return self.total(node, but, from_above="neg")
 
     def _arriving(self, node: int, but: str | None = None) -> list[tuple[Edge, str]]:

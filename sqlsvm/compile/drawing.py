@@ -78,15 +78,15 @@ def _root_hit(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chun
     columns = columns_of(plan, node)
     rows = _sized(plan, counts, node, columns)
     laid_down = _in_chunks(rows, hashed) if hashed and chunked else _in_one_go(rows, hashed)
-    low, density = exp.paren(sql.minus(sql.column("high"), sql.column("size"))), sql.parameter(DENSITY)
-    ends: Named = [(sql.product(low, density), "low"), (sql.product(sql.column("high"), density.copy()), "high")]
+    density = sql.parameter(DENSITY)
+    ends: Named = [(sql.product(sql.minus("high", "size"), density), "low"), (sql.product("high", density), "high")]
     scaled = sql.derived(sql.select([*sql.columns(columns), *ends], sql.derived(laid_down, "e")), "l")
-    held: Named = [(sql.plus(_points_below("low"), sql.integer(1)), "first"), (_points_below("high"), "last")]
+    held: Named = [(sql.plus(_points_below("low"), 1), "first"), (_points_below("high"), "last")]
     hit = sql.derived(sql.select([*sql.columns(columns), *held], scaled), "h")
     own = [(sql.column("first"), CLUSTER)] if apart else []
     first, last = (exp.cast(sql.column(end), exp.DType.BIGINT) for end in ("first", "last"))
     drawn = sql.select([(sql.series(first, last), J), *own, *sql.columns(columns)], hit)
-    return sql.where(drawn, exp.LTE(this=sql.column("first"), expression=sql.column("last")))
+    return sql.where(drawn, sql.at_most("first", "last"))
 
 
 GOLDEN = (5**0.5 - 1.0) / 2.0
@@ -97,10 +97,9 @@ def _points_below(place: str) -> exp.Expression:
     Where in it that is comes from the square of its number: multiples of one ratio would go in step with rows that
     repeat with a period."""
     whole = exp.Floor(this=sql.column(place))
-    turned = sql.plus(sql.product(whole, whole.copy(), sql.number(GOLDEN)), sql.parameter(TURN))
-    point = sql.minus(turned, exp.Floor(this=turned.copy()))
-    below = exp.LT(this=sql.plus(whole.copy(), point), expression=sql.column(place))
-    return sql.plus(whole.copy(), sql.case(below, sql.integer(1), sql.integer(0)))
+    turned = sql.plus(sql.product(whole, whole, sql.number(GOLDEN)), sql.parameter(TURN))
+    point = sql.minus(turned, exp.Floor(this=turned))
+    return sql.plus(whole, sql.case(sql.less(sql.plus(whole, point), place), 1, 0))
 
 
 def _in_one_go(rows: exp.Select, hashed: Hashed | None) -> exp.Select:
@@ -108,7 +107,7 @@ def _in_one_go(rows: exp.Select, hashed: Hashed | None) -> exp.Select:
     names = rows.named_selects
     if hashed:
         rows = with_hash(names, sql.derived(rows, "s"), hashed)
-    through = sql.window(sql.total(sql.column("size")), (), [HASH] if hashed else (), running=True)
+    through = sql.window(sql.total("size"), (), [HASH] if hashed else (), running=True)
     return sql.select([*sql.columns(names), (through, "high")], sql.derived(rows, "s"))
 
 
@@ -118,7 +117,7 @@ HASH = "hash_of_row"
 def with_hash(names: Sequence[str], rows: exp.Expr, hashed: Hashed) -> exp.Select:
     """SELECT columns, their hash"""
     columns = sql.columns(names)
-    return sql.select([*columns, (hashed([c.copy() for c, _ in columns]), HASH)], rows)
+    return sql.select([*columns, (hashed([c for c, _ in columns]), HASH)], rows)
 
 
 CHUNKS = 1024
@@ -127,15 +126,14 @@ CHUNKS = 1024
 def _in_chunks(rows: exp.Select, hashed: Hashed) -> exp.Select:
     """The same, where a window over all rows would be the work of one task: first the sizes of chunks are added up,
     then those of the rows of each."""
-    names, size, chunk, whole = rows.named_selects, sql.column("size"), sql.column("chunk"), sql.column("whole")
+    names, chunk = rows.named_selects, sql.column("chunk")
     of = exp.BitwiseAnd(this=hashed([c for c, _ in sql.columns(names)]), expression=sql.integer(CHUNKS - 1))
     chunked = sql.derived(sql.select([*sql.columns(names), (of, "chunk")], sql.derived(rows, "s")), "r")
-    wholes = sql.derived(sql.grouped([(chunk, "chunk")], [(sql.total(size), "whole")], chunked.copy()), "w")
-    start = sql.minus(sql.window(sql.total(whole), (), ["chunk"], running=True), whole.copy())
-    starts = sql.derived(sql.select([(chunk.copy(), "at"), (start, "start")], wholes), "b")
-    high = sql.plus(sql.column("start"), sql.window(sql.total(size.copy()), ["chunk"], running=True))
-    found = sql.select([*sql.columns(names), (high, "high")], chunked)
-    return sql.join(found, starts, [sql.equal(sql.column("at"), sql.column("chunk"))])
+    wholes = sql.derived(sql.grouped([(chunk, "chunk")], [(sql.total("size"), "whole")], chunked), "w")
+    start = sql.minus(sql.window(sql.total("whole"), (), ["chunk"], running=True), "whole")
+    starts = sql.derived(sql.select([(chunk, "at"), (start, "start")], wholes), "b")
+    high = sql.plus("start", sql.window(sql.total("size"), ["chunk"], running=True))
+    return sql.join(sql.select([*sql.columns(names), (high, "high")], chunked), starts, [sql.equal("at", "chunk")])
 
 
 def _are_alike(plan: Plan, node: int, parent: Edge) -> bool:
@@ -177,7 +175,7 @@ def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Sel
 def _hit(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
     shared = keys_of(parent)
-    last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
+    last = sql.window(sql.largest("number"), shared, ["place", "kind"], running=True)
     merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
     looked_up = sql.select([*sql.columns([J, *shared]), (last, "number")], merged)
     return sql.where(_with_row(plan, node, parent, looked_up), sql.not_null(sql.column(J, "h")))
@@ -185,7 +183,7 @@ def _hit(plan: Plan, node: int, parent: Edge) -> exp.Select:
 
 def _hit_by_number(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """The same where a point's place is the number of its row, less 1 and a part."""
-    number = sql.plus(exp.Floor(this=sql.column("place")), sql.integer(1))
+    number = sql.plus(exp.Floor(this=sql.column("place")), 1)
     points = sql.derived(_points(node, parent), "p")
     looked_up = sql.select(
         [*sql.columns([J, *keys_of(parent)]), (exp.cast(number, exp.DType.BIGINT), "number")], points

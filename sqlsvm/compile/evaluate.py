@@ -10,7 +10,7 @@ Scores may be known only within delta. Shifted by a parameter, a statement gives
         moved_area(t)   #{pos > neg + t} + 1/2 #{equal}:        at t = 2 delta, -2 delta
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -56,11 +56,11 @@ def towards_centre(plan: Plan) -> Iterator[Statement]:
 
 def list_of_pairs(plan: Plan) -> Statement:
     """Every entry of the one side with every entry of the other that has its key."""
-    s = sql.double(sql.plus(sql.column("s", "l"), sql.column("s", "r")))
-    c = sql.product(sql.column("c", "l"), sql.column("c", "r"))
+    s = sql.double(sql.plus("l.s", "r.s"))
+    c = sql.product("l.c", "r.c")
     if not plan.design.target.signed:  # scores are less the label already
-        entries = sql.derived(_messages(plan).across([(exp.Neg(this=s), "s"), (c, COUNT)]), "e")
-        sums: Named = [(sql.total(sql.column(COUNT)), COUNT)]
+        entries = sql.derived(_messages(plan).across([(sql.negated(s), "s"), (c, COUNT)]), "e")
+        sums: Named = sql.totals([COUNT])
         return statement("residuals of the join", sql.grouped(sql.columns(["s"]), sums, entries), LIST)
     return _listed(_messages(plan).across([(s, "s"), (sql.column(TIE, "l"), TIE), (c, COUNT)]))
 
@@ -73,7 +73,7 @@ def _listed(entries: exp.Select) -> Statement:
 
 def _by_class(count: exp.Expression, added: Callable[[exp.Expression], exp.Expression]) -> Named:
     """The counts of the entries of each label, added up."""
-    is_negative, zero = sql.equal(sql.column(TIE), sql.integer(1)), sql.number(0)
+    is_negative, zero = sql.equal(TIE, 1), sql.number(0)
     sizes = sql.case(is_negative, count, zero), sql.case(is_negative, zero, count)
     return [(added(size), name) for size, name in zip(sizes, CLASSES, strict=True)]
 
@@ -86,32 +86,25 @@ def _residuals(plan: Plan) -> Statement:
     """SELECT label - p AS s, w AS c FROM scored rows."""
     y = sql.column(CODE)
     rows = scored(plan, plan.bags[0].core)
-    entry: Named = [(sql.minus(y, sql.column("p")), "s"), (weight_of(rows), COUNT)]
+    entry: Named = [(sql.minus(y, "p"), "s"), (weight_of(rows), COUNT)]
     found = sql.select(entry, sql.derived(rows, "r")).where(sql.not_null(y))
     return statement("residuals of the join", found, LIST)
 
 
 def sums_of_residuals() -> Statement:
     """SELECT the rows, and the sums that residuals are measured with."""
-    s, c, zero = sql.column("s"), sql.column(COUNT), sql.number(0)
-    over = sql.greatest(s.copy(), zero)
-    under = sql.greatest(exp.Neg(this=s.copy()), zero.copy())
-    within = sql.case(exp.LTE(this=s.copy(), expression=zero.copy()), c.copy(), zero.copy())
-    sizes: Mapping[str, list[exp.Expression]] = {
-        "n": [c],
-        "over": [c, over],
-        "under": [c, under],
-        "squares": [c, s, s],
-    }
-    made: Named = [(sql.sum_or_zero(sql.product(*(e.copy() for e in of))), name) for name, of in sizes.items()]
-    limits: Named = [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
-    return statement(RESIDUALS, sql.select([*made, (sql.sum_or_zero(within), "covered"), *limits], sql.table(LIST)))
+    s, c = sql.column("s"), sql.column(COUNT)
+    over, under = (sql.product(c, sql.greatest(of, 0.0)) for of in (s, sql.negated(s)))
+    within = sql.case(sql.at_most(s, 0.0), c, 0.0)
+    sizes = {"n": c, "over": over, "under": under, "squares": sql.product(c, s, s), "covered": within}
+    made: Named = [(sql.sum_or_zero(of), name) for name, of in sizes.items()]
+    return statement(RESIDUALS, sql.select([*made, *sql.ends(s)], sql.table(LIST)))
 
 
 def covered() -> Statement:
     """SELECT the rows with a residual of at most the shift."""
-    within = exp.LTE(this=sql.column("s"), expression=sql.parameter(SHIFT))
-    rows = sql.sum_or_zero(sql.case(within, sql.column(COUNT), sql.number(0)))
+    within = sql.at_most("s", sql.parameter(SHIFT))
+    rows = sql.sum_or_zero(sql.case(within, COUNT, 0.0))
     return statement(COVERED, sql.select([(rows, "n")], sql.table(LIST)))
 
 
@@ -127,7 +120,7 @@ def pairs(plan: Plan) -> Statement:
         entries = sql.table(messages.last(bag))
         return sql.derived(sql.grouped(sql.columns(keys), [(sql.count(), "n")], entries), alias)
 
-    met = sql.sum_or_zero(sql.product(sql.column("n", "l"), sql.column("n", "r")))
+    met = sql.sum_or_zero(sql.product("l.n", "r.n"))
     made = sql.select([(met, "n")], side(messages.left, "l"))
     return statement(PAIRS, sql.join(made, side(messages.right, "r"), sql.same(keys, "l", "r")))
 
@@ -135,7 +128,7 @@ def pairs(plan: Plan) -> Statement:
 def span(plan: Plan, bag: Bag) -> Statement:
     """SELECT the least and the largest score of a bag."""
     p = counted_score(plan, bag)
-    outputs: Named = [(sql.or_zero(exp.Min(this=p)), "least"), (sql.or_zero(sql.largest(p.copy())), "largest")]
+    outputs: Named = [(sql.or_zero(sql.smallest(p)), "least"), (sql.or_zero(sql.largest(p)), "largest")]
     return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core), "s")))
 
 
@@ -158,8 +151,8 @@ def above_at_centre(plan: Plan) -> Statement:
         return sql.select([*sql.columns(keys), *place, *sizes], sql.table(messages.last(bag)))
 
     left = side(messages.left, sql.column(TIE), s, 0, [(c, "c"), (zero, "partners")])
-    right = side(messages.right, sql.integer(0), exp.Neg(this=s), 1, [(zero, "c"), (c, "partners")])
-    partners = sql.window(sql.total(sql.column("partners")), keys, ["at", "rank"], running=True)
+    right = side(messages.right, sql.integer(0), sql.negated(s), 1, [(zero, "c"), (c, "partners")])
+    partners = sql.window(sql.total("partners"), keys, ["at", "rank"], running=True)
     counted = sql.select([*sql.columns([TIE]), (sql.product(c, partners), "above")], _both(left, right))
     found = _by_class(sql.column("above"), sql.sum_or_zero)
     return statement(ABOVE, sql.select(found, sql.derived(counted, "t")))
@@ -174,11 +167,10 @@ def _both(left: exp.Select, right: exp.Select) -> exp.Expr:
 
 def above() -> Statement:
     """SELECT the rows of each label with s > shift, all of them, and the range of s."""
-    is_above = exp.GT(this=sql.column("s"), expression=sql.parameter(SHIFT))
-    more: Named = [(sql.sum_or_zero(sql.case(is_above, sql.column(n), sql.number(0))), n) for n in CLASSES]
-    every: Named = [(sql.sum_or_zero(sql.column(n)), f"all_{n}") for n in CLASSES]
-    limits: Named = [(exp.Min(this=sql.column("s")), "least"), (sql.largest(sql.column("s")), "largest")]
-    return statement(ABOVE, sql.select([*more, *every, *limits], sql.table(LIST)))
+    is_above = sql.more("s", sql.parameter(SHIFT))
+    more: Named = [(sql.sum_or_zero(sql.case(is_above, n, 0.0)), n) for n in CLASSES]
+    every: Named = [(sql.sum_or_zero(n), f"all_{n}") for n in CLASSES]
+    return statement(ABOVE, sql.select([*more, *every, *sql.ends("s")], sql.table(LIST)))
 
 
 def area() -> Statement:
@@ -189,8 +181,8 @@ def area() -> Statement:
 def ranks() -> Statement:
     """The same, and SUM(positive * below^2), SUM(negative * above^2): how many of the other class are below a positive
     row, or above a negative one, where an equal one is half."""
-    half, all_ = sql.product(sql.number(0.5), sql.column("positive")), sql.window(sql.total(sql.column("positive")))
-    above = sql.minus(all_, exp.paren(sql.minus(_up_to_here("positive", "s"), half)))
+    half, all_ = sql.product(0.5, "positive"), sql.window(sql.total("positive"))
+    above = sql.minus(all_, sql.minus(_up_to_here("positive", "s"), half))
     found: Named = [*sql.columns(CLASSES), (_below("s"), "below"), (above, "above")]
 
     def added_up(*factors: str) -> exp.Expression:
@@ -204,57 +196,47 @@ def ranks() -> Statement:
 def moved_area() -> Statement:
     """The same with the negatives moved up by the shift."""
     zero = sql.number(0)
-    moved: Named = [(sql.plus(sql.column("s"), sql.parameter(SHIFT)), "at"), (sql.column("negative"), "negative")]
+    moved: Named = [(sql.plus("s", sql.parameter(SHIFT)), "at"), (sql.column("negative"), "negative")]
     stays: Named = [(sql.column("s"), "at"), (zero, "negative"), (sql.column("positive"), "positive")]
     apart = [sql.select(columns, sql.table(LIST)) for columns in ([*moved, (zero, "positive")], stays)]
-    sums = [(sql.total(sql.column(n)), n) for n in CLASSES]
-    return _area(sql.derived(sql.grouped(sql.columns(["at"]), sums, _both(*apart)), "p"), "at")
+    return _area(sql.derived(sql.grouped(sql.columns(["at"]), sql.totals(CLASSES), _both(*apart)), "p"), "at")
 
 
 def _area(places: exp.Expr, at: str) -> Statement:
     """Of places that are all different."""
-    ranked = sql.select([(sql.product(sql.column("positive"), _below(at)), "area")], places)
-    return statement(AREA, sql.select([(sql.sum_or_zero(sql.column("area")), "area")], sql.derived(ranked, "r")))
+    ranked = sql.select([(sql.product("positive", _below(at)), "area")], places)
+    return statement(AREA, sql.select([(sql.sum_or_zero("area"), "area")], sql.derived(ranked, "r")))
 
 
 def _below(at: str) -> exp.Expression:
     """How many negatives are below a place. Those at the place count half."""
-    half = sql.product(sql.number(0.5), sql.column("negative"))
-    return exp.paren(sql.minus(_up_to_here("negative", at), half))
+    return sql.minus(_up_to_here("negative", at), sql.product(0.5, "negative"))
 
 
 def _up_to_here(size: str, at: str) -> exp.Expression:
-    return sql.window(sql.total(sql.column(size)), [], [at], running=True)
+    return sql.window(sql.total(size), [], [at], running=True)
 
 
 def histogram(sizes: Sequence[str] = CLASSES) -> Statement:
     """SELECT bin, the rows of each label, or other sizes: the bins have equal widths and begin at the lowest score."""
-    sums = [(sql.total(sql.column(n)), n) for n in sizes]
+    sums = sql.totals(sizes)
     return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, _in_bins(sql.columns(sizes))))
 
 
 def size_of_list() -> Statement:
     """SELECT how many scores differ, and their range."""
-    outputs: Named = [
-        (sql.count(), "n"),
-        (exp.Min(this=sql.column("s")), "least"),
-        (sql.largest(sql.column("s")), "largest"),
-    ]
-    return statement(SIZE, sql.select(outputs, sql.table(LIST)))
+    return statement(SIZE, sql.select([(sql.count(), "n"), *sql.ends("s")], sql.table(LIST)))
 
 
 def scores_in_bins() -> Statement:
     """SELECT for each bin the rows of each label, the sums of their scores, and the least and the largest score."""
     s = sql.column("s")
-    sizes: Named = [*sql.columns(CLASSES), *((sql.product(sql.column(n), s.copy()), f"{n}_scores") for n in CLASSES)]
-    sums: Named = [(sql.total(sql.column(name)), name) for _, name in sizes]
-    limits: Named = [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
-    entries = _in_bins([*sizes, (s.copy(), "s")])
-    return statement(BINS, sql.grouped(sql.columns(["bin"]), [*sums, *limits], entries))
+    sizes: Named = [*sql.columns(CLASSES), *((sql.product(n, s), f"{n}_scores") for n in CLASSES)]
+    sums = [*sql.totals(n for _, n in sizes), *sql.ends(s)]
+    return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, _in_bins([*sizes, (s, "s")])))
 
 
 def _in_bins(outputs: Named) -> exp.Expr:
-    place = sql.minus(sql.column("s"), sql.parameter(LOWEST))
-    number = exp.Floor(this=exp.Div(this=exp.paren(place), expression=sql.parameter(WIDTH)))
+    number = exp.Floor(this=sql.ratio(sql.minus("s", sql.parameter(LOWEST)), sql.parameter(WIDTH)))
     in_bin = (exp.cast(number, exp.DType.BIGINT), "bin")
     return sql.derived(sql.select([in_bin, *outputs], sql.table(LIST)), "e")

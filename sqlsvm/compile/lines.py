@@ -155,13 +155,13 @@ class Meeting:
         right = [] if self.one_sided else [(messages.right, sql.columns([]), True)]
         for bag, carried, is_right in [(messages.left, sql.columns(tie), False), *right]:
             names = [*sql.columns([*keys, "s"]), *carried]
-            own = sql.grouped(names, [(sql.total(sql.column("v")), "v")], sql.table(CENTRE_TABLE))
-            own = sql.where(own, _is(NEITHER) if is_right else exp.not_(_is(NEITHER)), exp.not_(_zero(sql.column("v"))))
+            own = sql.grouped(names, sql.totals(["v"]), sql.table(CENTRE_TABLE))
+            own = sql.where(own, _is(NEITHER) if is_right else exp.not_(_is(NEITHER)), exp.not_(sql.equal("v", 0.0)))
             if place := messages.place_of(bag, len(messages.meetings(bag)), names):
                 own = sql.select([*names, *place, (sql.column("v"), "v")], sql.derived(own, "e"))
             yield statement(f"values of {bag_name(messages.plan, bag)}", own, messages.values(bag))
         if added:
-            totals = [(sql.sum_or_zero(sql.column(name)), name) for name in self.lines.added]
+            totals = [(sql.sum_or_zero(name), name) for name in self.lines.added]
             yield statement(ADDED, sql.select(totals, sql.table(CENTRE_TABLE)))
 
     def near(self, reach: int, name: str) -> Statement:
@@ -169,7 +169,7 @@ class Meeting:
         for change in self.lines.sharp:
             bucket = exp.Floor(this=sql.product(sql.number(change.at), sql.parameter(BUCKETS)))
             for i in range(-reach, reach + 2):
-                z = exp.cast(sql.plus(bucket.copy(), sql.integer(i)), exp.DType.BIGINT)
+                z = exp.cast(sql.plus(bucket, i), exp.DType.BIGINT)
                 each.append(sql.select([(sql.number(change.at), "at"), (z, "z")]))
         return self.messages.near(name, each, _sign("l") if self._tied else None)
 
@@ -195,20 +195,19 @@ class Meeting:
 
     def _left(self) -> Iterator[exp.Query]:
         """SELECT keys, s, o, a, rank, side, c, terms, once for each line of an entry"""
-        rank = sql.product(sql.integer(2), sql.column(TIE)) if self._tied else sql.integer(BEFORE)
+        rank = sql.product(2, TIE) if self._tied else sql.integer(BEFORE)
         y = [sql.double(_sign())] if self._tied else []
         for at, direction in sorted({side for by_side in self._terms.values() for side in by_side}):
-            place = sql.plus(self._score(), sql.product(*(e.copy() for e in y), sql.number(at)))
-            side = sql.product(*([_sign()] if self._tied else []), sql.integer(direction))
-            made: Named = [(exp.Neg(this=exp.paren(place)), "a"), (rank.copy(), "rank"), (side, "side")]
-            made.append((sql.column("c"), "c"))
+            place = sql.plus(self._score(), sql.product(*y, sql.number(at)))
+            side = sql.product(*([_sign()] if self._tied else []), direction)
+            made: Named = [(sql.negated(place), "a"), (rank, "rank"), (side, "side"), (sql.column("c"), "c")]
             for name, by_side in self._terms.items():
                 value = by_side.get((at, direction), 0.0) * (direction if name.endswith("1") else 1)
                 signs = y if name.startswith(U) != name.endswith("1") else []
-                made.append((sql.product(*(e.copy() for e in signs), sql.number(value)), name))
+                made.append((sql.product(*signs, sql.number(value)), name))
             columns = sql.columns([*self._keys, "s", *([TIE] if self._tied else [])])
             rows = sql.select([*columns, *made], sql.table(self.messages.last(self.messages.left)))
-            yield sql.where(rows, *([self.only.copy()] if self.only else []))
+            yield sql.where(rows, *([self.only] if self.only else []))
 
     def _right(self) -> exp.Query:
         """The right entries in the same columns."""
@@ -220,9 +219,8 @@ class Meeting:
 
     def _score(self) -> exp.Expression:
         """On the grid, s is in buckets."""
-        s = sql.column("s")
-        exact = self.messages.plan.method == "exact"
-        return s if exact else exp.Div(this=sql.double(s), expression=sql.parameter(BUCKETS))
+        s, exact = sql.column("s"), self.messages.plan.method == "exact"
+        return s if exact else sql.ratio(sql.double(s), sql.parameter(BUCKETS))
 
     # -- running sums over it
 
@@ -238,51 +236,42 @@ class Meeting:
             yield from self._sums_of_right(c, zero)
 
     def _sums_of_right(self, c: exp.Expression, zero: exp.Expression) -> Iterator[tuple[exp.Expression, str]]:
-        height = [sql.column(f"{U}0")] if f"{U}0" in self._terms else []
-        steep = [sql.column(f"{U}1")] if f"{U}1" in self._terms else []
-        heights = [*height, *(sql.product(slope, sql.column("a")) for slope in steep)]
-        for name, of_line in (("r0", exp.paren(sql.plus(*heights))), *(("r1", slope) for slope in steep)):
-            size = sql.product(c, of_line)
-            less = sql.case(_is(1), exp.Neg(this=exp.paren(size.copy()))).when(_is(-1), size.copy())
-            less.set("default", zero.copy())
+        height, steep = ([n for n in self._terms if n == f"{U}{i}"] for i in range(2))
+        r0 = sql.plus(*height, *(sql.product(slope, "a") for slope in steep))
+        for name, size in [("r0", sql.product(c, r0)), *(("r1", sql.product(c, slope)) for slope in steep)]:
+            less = sql.case(_is(1), sql.negated(size), zero).when(_is(-1), size, copy=False)
             yield sql.plus(self._whole(sql.case(_is(1), size, zero)), self._before(less)), name
 
     def _before(self, of: exp.Expression) -> exp.Expression:
-        return sql.window(sql.total(of.copy()), self._keys, ("a", "rank"), running=True)
+        return sql.window(sql.total(of), self._keys, ("a", "rank"), running=True)
 
     def _whole(self, of: exp.Expression) -> exp.Expression:
-        return sql.window(sql.total(of.copy()), self._keys)
+        return sql.window(sql.total(of), self._keys)
 
     def _v(self) -> exp.Expression:
         """u0 X0 + u1 (a X0 - X1) for a line, and r0 - r1 a for a right entry."""
         if self.one_sided:
             return self._over_lines(U)
-        steep = [exp.Neg(this=sql.product(sql.column("r1"), sql.column("a")))] if f"{U}1" in self._terms else []
-        return sql.case(_is(NEITHER), sql.plus(sql.column("r0"), *steep), exp.paren(self._over_lines(U)))
+        steep = [sql.negated(sql.product("r1", "a"))] if f"{U}1" in self._terms else []
+        return sql.case(_is(NEITHER), sql.plus("r0", *steep), exp.paren(self._over_lines(U)))
 
     def _amount(self, of: str) -> exp.Expression:
         """c times the function of the join rows of a line; 0 for a right entry, which has no terms."""
-        return sql.product(sql.column("c"), exp.paren(self._over_lines(of)))
+        return sql.product("c", self._over_lines(of))
 
     def _over_lines(self, of: str) -> exp.Expression:
         """q0 X0 + q1 (a X0 - X1) + q2 (a^2 X0 - 2 a X1 + X2) / 2"""
         a, x0, x1, x2 = map(sql.column, ("a", "x0", "x1", "x2"))
-        distances = exp.paren(sql.minus(sql.product(a, x0), x1))
-        twice = exp.paren(sql.minus(sql.product(a, x0), sql.product(sql.number(2), x1)))
-        squares = [sql.number(0.5), exp.paren(sql.plus(sql.product(a, twice), x2))]
-        factors: list[list[exp.Expression]] = [[x0], [distances], squares]
-        terms = [(f"{of}{i}", each) for i, each in enumerate(factors) if f"{of}{i}" in self._terms]
-        return sql.plus(*(sql.product(sql.column(name), *(f.copy() for f in each)) for name, each in terms))
+        along = sql.product(a, x0)
+        squares = sql.plus(sql.product(a, sql.minus(along, sql.product(2.0, x1))), x2)
+        factors: list[list[sql.Operand]] = [[x0], [sql.minus(along, x1)], [0.5, squares]]
+        return sql.plus(*(sql.product(f"{of}{i}", *f) for i, f in enumerate(factors) if f"{of}{i}" in self._terms))
 
 
 def _sign(of: str | None = None) -> exp.Expression:
     """y of a left entry, from its o"""
-    return exp.paren(sql.minus(sql.integer(1), sql.product(sql.integer(2), sql.column(TIE, of))))
+    return sql.minus(1, sql.product(2, sql.column(TIE, of)))
 
 
 def _is(side: int) -> exp.Expression:
-    return sql.equal(sql.column("side"), sql.integer(side))
-
-
-def _zero(value: exp.Expression) -> exp.Expression:
-    return sql.equal(value, sql.number(0))
+    return sql.equal("side", side)

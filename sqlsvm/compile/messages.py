@@ -37,7 +37,7 @@ TIE = "o"
 
 def tie_of(plan: Plan, y: exp.Expression) -> exp.Expression:
     """o of a row with this code."""
-    return sql.case(plan.design.target.is_negative(y), sql.integer(1), sql.integer(0))
+    return sql.case(plan.design.target.is_negative(y), 1, 0)
 
 
 SIZE, REST, SQUARES = "c", "e", "ee"
@@ -59,7 +59,7 @@ def place(plan: Plan, code: exp.Expression, bucket: exp.Expression) -> exp.Expre
     lie within a million: this takes half of the time that a hash table takes."""
     if plan.close:
         return sql.plus(sql.product(code, span()), bucket)
-    return sql.double(sql.plus(sql.product(code, sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)), bucket))
+    return sql.double(sql.plus(sql.product(code, 1 << WIDTH), 1 << (WIDTH - 1), bucket))
 
 
 def out_of(plan: Plan, at: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
@@ -70,8 +70,8 @@ def out_of(plan: Plan, at: exp.Expression) -> tuple[exp.Expression, exp.Expressi
         return code, sql.minus(at, exp.paren(sql.product(exp.paren(code), span())))
     at = exp.cast(at, exp.DType.BIGINT)
     code = exp.BitwiseRightShift(this=at, expression=sql.integer(WIDTH))
-    zero = sql.plus(sql.product(exp.paren(code), sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)))
-    return code, sql.minus(at, exp.paren(zero))
+    zero = sql.plus(sql.product(code, 1 << WIDTH), 1 << (WIDTH - 1))
+    return code, sql.minus(at, zero)
 
 
 def span() -> exp.Expression:
@@ -82,11 +82,11 @@ def spanning(plan: Plan) -> Statement:
     """The least span: twice the largest total that scores can have, and two buckets more."""
 
     def farthest(bag: int) -> exp.Query:
-        far = sql.coalesce(sql.largest(exp.Abs(this=sql.column("s"))), sql.integer(0))
+        far = sql.coalesce(sql.largest(exp.Abs(this=sql.column("s"))), 0)
         return sql.select([(far, "far")], scored_rows(plan, bag, ["s"]))
 
     each = sql.derived(reduce(sql.union_all, (farthest(bag.number) for bag in plan.bags)), "r")
-    twice = sql.product(sql.integer(2), exp.paren(sql.plus(sql.total(sql.column("far")), sql.integer(1))))
+    twice = sql.product(2, sql.plus(sql.total("far"), 1))
     made = statement("span of the grid", sql.select([(exp.cast(twice, exp.DType.BIGINT), SPAN)], each))
     return replace(made, gives=True)
 
@@ -101,15 +101,11 @@ def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> 
     table = scored_table(bag)
     if bag not in plan.shared:
         return sql.table(table, alias) if alias else sql.table(table)
-    one, rest = sql.number(1), sql.column(REST)
-    share = sql.greatest(sql.least(rest, one), sql.number(0))  # a score may lie beyond all buckets
-    upper = {"s": sql.plus(sql.column("s"), sql.integer(1)), REST: sql.minus(rest.copy(), one.copy())}
-    both = (
-        {"w": sql.product(sql.column("w"), exp.paren(sql.minus(one.copy(), share)))},
-        {"w": sql.product(sql.column("w"), share.copy()), **upper},
-    )
+    share = sql.greatest(sql.least(REST, 1.0), 0.0)  # a score may lie beyond all buckets
+    upper = {"w": sql.product("w", share), "s": sql.plus("s", 1), REST: sql.minus(REST, 1.0)}
+    both = ({"w": sql.product("w", sql.minus(1.0, share))}, upper)
     below, above = (sql.select([(each.get(n, sql.column(n)), n) for n in names], sql.table(table)) for each in both)
-    return sql.derived(sql.union_all(below, sql.where(above, sql.positive(rest.copy()))), alias or "r")
+    return sql.derived(sql.union_all(below, sql.where(above, sql.positive(REST))), alias or "r")
 
 
 def states_table(bag: int, step: int) -> str:
@@ -177,7 +173,7 @@ def met_sums(one: str, other: str, rests: bool) -> Named:
     def both(first: str, second: str) -> exp.Expression:
         return sql.product(sql.column(first, one), sql.column(second, other))
 
-    crossed = sql.product(sql.number(2), both(REST, REST))
+    crossed = sql.product(2.0, both(REST, REST))
     terms = {
         SIZE: [both(SIZE, SIZE)],
         REST: [both(SIZE, REST), both(REST, SIZE)],
@@ -267,7 +263,7 @@ class Messages:
     def _extended(self, met: Meeting) -> tuple[tuple[str, ...], tuple[exp.Expression, str], Named]:
         """What an extended state has: keys of q, its s or its place, and its o. At most one of q and m has o, because
         the label is in one place."""
-        s = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
+        s = sql.plus("q.s", "m.s")
         ties: Named = [
             (sql.column(TIE, of), TIE) for of, tied in (("q", met.tie_states), ("m", met.tie_message)) if tied
         ]
@@ -298,7 +294,7 @@ class Messages:
         knew both, the noise of its statistics would decide."""
         read = sql.slowly_read if self.plan.close else sql.table
         made = sql.select(outputs, read(states_table(met.bag, met.step), "q"))
-        keys = ((sql.plus(sql.column(k, "q"), sql.integer(0)), sql.column(k, "m")) for k in met.meet)
+        keys = ((sql.plus(sql.column(k, "q"), 0), sql.column(k, "m")) for k in met.meet)
         return sql.join(made, sql.table(self.last(met.child), "m"), [sql.equal(*each) for each in keys])
 
     # -- at the centre
@@ -311,16 +307,16 @@ class Messages:
         merged = sql.union_all(self._side(self.left, tie, is_left=True), self._side(self.right, tie, is_left=False))
         columns = sql.columns([*keys, "s", *([TIE] if tie else []), "side"])
         place = ("at", "rank")
-        before = sql.window(sql.total(sql.column("cr")), keys, place, running=True)
-        after = sql.window(sql.total(sql.column("cl")), keys, place, running=True, descending=True)
-        v = sql.case(sql.equal(sql.column("side"), sql.integer(0)), before, after)
+        before = sql.window(sql.total("cr"), keys, place, running=True)
+        after = sql.window(sql.total("cl"), keys, place, running=True, descending=True)
+        v = sql.case(sql.equal("side", 0), before, after)
         made = sql.select([*columns, (v, "v")], sql.derived(merged, "e"))
         yield statement("the two sides meet", made, CENTRE_TABLE)
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             kept = sql.columns([*keys, "s", *([TIE] if carries else []), "v"])
             own = sql.select([*kept, *self.place_of(bag, len(self.meetings(bag)), kept)], sql.table(CENTRE_TABLE))
             # Entries that count nothing have nothing to hand back. About half of them are such.
-            own = sql.where(own, sql.equal(sql.column("side"), sql.integer(side)), sql.positive(sql.column("v")))
+            own = sql.where(own, sql.equal("side", side), sql.positive("v"))
             yield statement(f"values of {bag_name(self.plan, bag)}", own, self.values(bag))
 
     def place_of(self, bag: int, step: int, columns: Named) -> Named:
@@ -336,8 +332,8 @@ class Messages:
         s, c, zero, side = sql.column("s"), sql.column("c"), sql.number(0), sql.integer(0 if is_left else 1)
         o = [(sql.column(TIE) if is_left else sql.integer(0), TIE)] if tie else []
         # In the order of `at`, entries at equal places stand as: left (total < 0), right, left (total <= 0).
-        rank = sql.product(sql.integer(2), sql.column(TIE)) if tie and is_left else side.copy()
-        at, cl, cr = (exp.Neg(this=s), c, zero) if is_left else (s, zero, c)
+        rank = sql.product(2, TIE) if tie and is_left else side
+        at, cl, cr = (sql.negated(s), c, zero) if is_left else (s, zero, c)
         placed: Named = [(at, "at"), (rank, "rank"), (cl, "cl"), (cr, "cr"), (side, "side")]
         return sql.select([*sql.columns([*self.centre_keys(), "s"]), *o, *placed], sql.table(self.last(bag)))
 
@@ -354,9 +350,9 @@ class Messages:
         of a side that has met no message are fewer, and where the others have a place, they are found by it."""
         columns, y, sides = each[0].named_selects, [sign] if sign else [], (self.left, self.right)
         first, second = sides if sign or self._placed_last(self.right) else sorted(sides, key=self._placed_last)
-        bucket = sql.plus(sql.column("s", "l"), sql.product(*(e.copy() for e in y), sql.column("z", "t")))
+        bucket = sql.plus("l.s", sql.product(*y, "t.z"))
         tie = [TIE] if sign else []
-        opposite: exp.Expression = exp.Neg(this=exp.paren(bucket))
+        opposite: exp.Expression = sql.negated(bucket)
         where = "s"
         if self._placed_last(second):
             where, opposite = PLACE, place(self.plan, sql.column(self._code(second), "l"), opposite)
@@ -364,10 +360,10 @@ class Messages:
         met = sql.select([*kept, (opposite, "opposite")], sql.table(self.last(first), "l"))
         met = sql.join(met, sql.derived(reduce(sql.union_all, each), "t"), [])
         sums = met_sums("l", "r", self.rests)
-        signed = [(exp.Neg(this=sql.product(*y, exp.paren(of))) if name == REST else of, name) for of, name in sums]
+        signed = [(sql.negated(sql.product(*y, of)) if name == REST else of, name) for of, name in sums]
         added = [(sql.total(of), column) for of, column in signed]
         made = sql.grouped(sql.columns(columns, "l"), added, sql.derived(met, "l"))
-        meet = [*sql.same(self.centre_keys(), "l", "r"), sql.equal(sql.column(where, "r"), sql.column("opposite", "l"))]
+        meet = [*sql.same(self.centre_keys(), "l", "r"), sql.equal(sql.column(where, "r"), "l.opposite")]
         return statement(name, sql.join(made, sql.table(self.last(second), "r"), meet))
 
     def rests_of_all(self) -> exp.Select:
@@ -375,7 +371,7 @@ class Messages:
         keys = self.centre_keys()
 
         def side(bag: int, alias: str) -> exp.Expr:
-            sums = [(sql.total(sql.column(name)), name) for name in _sums(rests=True)]
+            sums = sql.totals(_sums(rests=True))
             return sql.derived(sql.grouped(sql.columns(keys), sums, sql.table(self.last(bag))), alias)
 
         made = [(sql.sum_or_zero(of), name) for of, name in met_sums("l", "r", rests=True) if name == SQUARES]
@@ -405,7 +401,7 @@ class Messages:
         own = [sql.column(n, "q") for n in (*met.keys, "s", *([TIE] if met.tie_states else []))]
         sent = [sql.column(n, "m") for n in (*met.meet, "s", *([TIE] if met.tie_message else []))]
         columns = [(e, f"{e.table}_{e.name}") for e in (*own, *sent)]
-        v_of = {of: sql.total(sql.product(sql.column("c", other), sql.column("v", "a"))) for of, other in ("qm", "mq")}
+        v_of = {of: sql.total(sql.product(sql.column("c", other), "a.v")) for of, other in ("qm", "mq")}
         sums = [(v, f"{of}_v") for of, v in v_of.items()]
         to_message = exp.Grouping(expressions=[sql.column("s", "q")])
         made = self._met([*columns, *sums, (to_message, "side")], met)
@@ -417,7 +413,7 @@ class Messages:
             picked: Named = [(sql.column(f"{of}_{e.name}"), e.name) for e in keys]
             v = (sql.column(f"{of}_v"), "v")
             rows = sql.select([*picked, *self.place_of(bag, at, picked), v], sql.table(table))
-            rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
+            rows = rows.where(sql.equal("side", side))
             yield statement(f"values of {bag_name(self.plan, bag)}", rows, value_table(bag, at))
 
     def _extension(self, met: Meeting) -> list[exp.Expression]:

@@ -71,7 +71,7 @@ def join_size(plan: Plan) -> Iterator[Statement]:
     counts, root = counts_of(plan, apart=False), plan.label_node
     yield from messages_to(counts, {root})
     rows = sql.derived(counts.joined(root, [(counts.total(root), "total")]), "t")
-    yield statement(SIZE, sql.select([(sql.sum_or_zero(sql.column("total", "t")), "n")], rows))
+    yield statement(SIZE, sql.select([(sql.sum_or_zero("t.total"), "n")], rows))
 
 
 def multiplied(design: Design) -> Iterator[tuple[Coordinate, tuple[Coordinate, ...]]]:
@@ -93,7 +93,7 @@ def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterato
 
 def covariances(plan: Plan, c: Coordinate, mean: exp.Expression) -> Iterator[Statement]:
     """SELECT SUM((x - mean) * other) over the join, for all other coordinates and categories."""
-    counts = _counting_times(plan, c, exp.paren(sql.minus(c.of("n"), mean)))
+    counts = _counting_times(plan, c, sql.minus(c.of("n"), mean))
     found = [node for node in range(len(plan.tree.nodes)) if plan.featured(node)]
     yield from messages_to(counts, found)
     for at in found:
@@ -112,7 +112,7 @@ def _counting_times(plan: Plan, c: Coordinate, times: exp.Expression) -> Counts:
 
 def _products_at(plan: Plan, counts: Counts, c: Coordinate, at: int, here: Sequence[Coordinate]) -> Statement:
     rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.times(at, TIMES), "total")])
-    sums = [(sql.sum_or_zero(sql.product(sql.column("total", "t"), o.of("t"))), o.column) for o in here]
+    sums = [(sql.sum_or_zero(sql.product("t.total", o.of("t"))), o.column) for o in here]
     return statement(products_name(c, at), sql.select(sums, sql.derived(rows, "t")))
 
 
@@ -149,7 +149,7 @@ def _at_once(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[S
     weights = [sql.column("total", "t")] if "w" in rows.named_selects else []
     made = [*sql.columns(names), (total, "total")]
     if counts.is_negative:
-        made.append((sql.case(counts.is_negative(sql.column(CODE)), total.copy(), sql.number(0)), "negative"))
+        made.append((sql.case(counts.is_negative(sql.column(CODE)), total, 0.0), "negative"))
     every = [each for node in range(len(plan.tree.nodes)) for each in _measures(plan, node, measured, weights)]
     yield from _of_root(plan, sql.select(made, sql.derived(rows, "s")), counts.parts, every)
 
@@ -158,8 +158,8 @@ def _of_root(plan: Plan, rows: exp.Select, of: Sequence[str], measures: Named) -
     """What is asked of rows that know their label: these measures, the size of the join, and that of each class."""
     parts = sql.columns(of, "t")
     if plan.design.target.classes:
-        of_codes, codes = [(sql.total(sql.column("total")), "n")], [*sql.columns([CODE]), *parts]
-        yield statement(OF_CODES, sql.grouped(codes, of_codes, sql.derived(rows.copy(), "t")))
+        of_codes, codes = [(sql.total("total"), "n")], [*sql.columns([CODE]), *parts]
+        yield statement(OF_CODES, sql.grouped(codes, of_codes, sql.derived(rows, "t")))
     found = sql.grouped(parts, [*measures, *_sizes(plan)], sql.derived(rows, "t"))
     yield statement(moments_name(plan.label_node), found)
 
@@ -177,9 +177,9 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     if root:
         yield from _of_root(plan, rows, counts.parts, sums)
     elif sums:
-        yield statement(moments_name(node), sql.grouped(parts, sums, sql.derived(rows.copy(), "t")))
+        yield statement(moments_name(node), sql.grouped(parts, sums, sql.derived(rows, "t")))
     for d in dictionaries:
-        sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t")
+        sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows, "t")
         yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, counts.parts, known=True))
 
 
@@ -187,11 +187,11 @@ def _sizes(plan: Plan) -> Iterator[tuple[exp.Expression, str]]:
     total, y = sql.column("total", "t"), sql.column(CODE, "t")
     yield sql.sum_or_zero(total), "n"
     if plan.design.target.signed:
-        yield sql.sum_or_zero(sql.column("negative", "t")), "n_negative"
+        yield sql.sum_or_zero("t.negative"), "n_negative"
     else:
-        yield sql.sum_or_zero(sql.product(total.copy(), y)), "label"
-        yield sql.sum_or_zero(sql.product(total.copy(), y.copy(), y.copy())), "label_squares"
-    yield sql.sum_or_zero(sql.case(sql.is_null(sql.column(CODE, "t")), total.copy(), sql.number(0))), "n_unlabelled"
+        yield sql.sum_or_zero(sql.product(total, y)), "label"
+        yield sql.sum_or_zero(sql.product(total, y, y)), "label_squares"
+    yield sql.sum_or_zero(sql.case(sql.is_null(sql.column(CODE, "t")), total, 0.0)), "n_unlabelled"
 
 
 def _measures(
@@ -209,8 +209,8 @@ def _measures(
 
 def _counting(x: exp.Expression, total: Sequence[exp.Expression]) -> exp.Expression:
     """CASE WHEN total > 0 AND x <> 0 THEN x END"""
-    is_met = [*map(sql.positive, total), exp.NEQ(this=x.copy(), expression=sql.integer(0))]
-    return sql.case(sql.every(is_met), x.copy())
+    is_met = [*map(sql.positive, total), sql.unequal(x, 0)]
+    return sql.case(sql.every(is_met), x)
 
 
 Made = Callable[[exp.Expression, Sequence[exp.Expression], exp.Expression], exp.Expression]
@@ -221,6 +221,6 @@ _MEASURES: Mapping[str, Made] = {
     "squares": lambda x, total, negative: sql.sum_or_zero(sql.product(*total, x, x)),
     "largest": lambda x, total, negative: sql.or_zero(sql.largest(exp.Abs(this=x))),
     "negative": lambda x, total, negative: sql.sum_or_zero(sql.product(negative, x)),
-    "least": lambda x, total, negative: exp.Min(this=_counting(x, total)),
-    "most": lambda x, total, negative: exp.Max(this=_counting(x, total)),
+    "least": lambda x, total, negative: sql.smallest(_counting(x, total)),
+    "most": lambda x, total, negative: sql.largest(_counting(x, total)),
 }

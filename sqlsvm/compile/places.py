@@ -20,24 +20,24 @@ def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expressi
     CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END
 
     The condition is that of `within`. The WHERE clause has it too, but may be evaluated after this expression."""
-    place = exp.cast(sql.minus(at.copy(), sql.integer(places.first - 1)), exp.DType.INT)
+    place = exp.cast(sql.minus(at, places.first - 1), exp.DType.INT)
     found = exp.Bracket(this=_array(places, scores, at.name), expressions=[place], offset=1)
     return sql.case(sql.every(within(places, at)), found)
 
 
 def within(places: Places, at: exp.Column) -> list[exp.Expression]:
     """A row whose key is no place has no partner. An index on the key may find the others."""
-    least = exp.GTE(this=at.copy(), expression=sql.integer(places.first))
-    return [least, exp.LTE(this=at.copy(), expression=sql.integer(places.last))]
+    least = sql.at_least(at, places.first)
+    return [least, sql.at_most(at, places.last)]
 
 
 def _array(places: Places, scores: exp.Select, key: str) -> exp.Subquery:
     """(SELECT ARRAY_AGG(p ORDER BY place) FROM every place LEFT JOIN the rows)"""
     place = sql.column("place", "e")
-    p = sql.coalesce(sql.column("p", "f"), sql.double(exp.Literal.string("NaN")))
+    p = sql.coalesce("f.p", sql.double(exp.Literal.string("NaN")))
     in_order = exp.ArrayAgg(this=exp.Order(this=p, expressions=[exp.Ordered(this=place, nulls_first=False)]))
     every = exp.ExplodingGenerateSeries(start=sql.integer(places.first), end=sql.integer(places.last))
     alias = exp.TableAlias(this=exp.to_identifier("e"), columns=[exp.to_identifier("place")])
     found = sql.select([(in_order, "scores")], exp.Table(this=every, alias=alias))
-    same = sql.equal(sql.column(key, "f"), place.copy())
+    same = sql.equal(sql.column(key, "f"), place)
     return sql.join(found, sql.derived(scores, "f"), [same], "left").subquery(copy=False)

@@ -67,7 +67,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer,
     names, c = [key(v) for v in edge.on], sql.column(COUNT, "r")
     keys = [*names, *plan.parts]
     size = sql.total(c) if keys else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
-    grouped = sql.grouped(sql.columns(keys, "r"), [(size, COUNT)], counted.copy())
+    grouped = sql.grouped(sql.columns(keys, "r"), [(size, COUNT)], counted)
     counts: exp.Expr = sql.table(counts_table(child), "t")
     if readers(plan, child, answer, asked) == 1:
         counts = sql.derived(grouped, "t")
@@ -97,7 +97,7 @@ def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) 
         numbers = [(d, number_column(d)) for d in together]
         yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted, parts))
     elif added:
-        yield statement(sums_name(node), _added_up(added, counted.copy(), parts))
+        yield statement(sums_name(node), _added_up(added, counted, parts))
     for d in plan.dictionaries(node):
         if d not in together:
             yield statement(category_name(d), by_category([(d, "n")], [(c, COUNT)], counted, parts))
@@ -111,7 +111,7 @@ def sums_at_once(plan: Plan, counted: exp.Expr, totals: Named) -> Statement:
 
 def _products(coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
     c = sql.column(COUNT, "r")
-    return [*(totals or []), *((sql.product(c.copy(), x.of("r")), x.column) for x in coordinates)]
+    return [*(totals or []), *((sql.product(c, x.of("r")), x.column) for x in coordinates)]
 
 
 def _added_up(values: Named, counted: exp.Expr, parts: Sequence[str] = ()) -> exp.Select:
@@ -134,7 +134,7 @@ def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement
             value: exp.Expression = sql.column(c.column, "r")
             if c.feature in missing:
                 value = sql.case(sql.positive(sql.column(missing[c.feature].column, "r")), exp.null(), value)
-            found = sql.grouped([(value, "value")], [(sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
+            found = sql.grouped([(value, "value")], [(sql.total(sql.column(COUNT, "r")), COUNT)], counted)
             yield statement(values_name(c), found)
     for d in plan.dictionaries(node):
         yield statement(category_name(d), by_category([(d, "n")], [(sql.column(COUNT, "r"), COUNT)], counted))

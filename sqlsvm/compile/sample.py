@@ -72,7 +72,7 @@ def _thinned_rows(plan: Plan) -> exp.Select:
     """SELECT columns, 1 AS times FROM the root, where each row of its table stays with the probability K / N"""
     table, (alias,), query = thinnable(plan), plan.tree.nodes[plan.core], plan.tree.query
     assert table is not None
-    percent = sql.product(sql.number(100), sql.parameter(DENSITY))
+    percent = sql.product(100.0, sql.parameter(DENSITY))
     table = table.copy()
     table.set("sample", exp.TableSample(method="BERNOULLI", percent=percent, seed=sql.parameter(SEED)))
     query = query.with_relation(replace(query.relation(alias), source=table))
@@ -86,7 +86,7 @@ def _hit_hashes(plan: Plan, rows: exp.Select) -> exp.Select:
     only = [output for output in rows.selects if output.alias == HASH]
     hashes = sql.derived(rows.select(*only, append=False), "r")
     hit = sql.derived(_hit(plan, [HASH], hashes, sql.row_number(HASH)), "h")
-    return sql.grouped(sql.columns([HASH]), [(sql.total(sql.column(TIMES)), TIMES)], hit)
+    return sql.grouped(sql.columns([HASH]), sql.totals([TIMES]), hit)
 
 
 def _with_hash(columns: Sequence[str], rows: exp.Select) -> exp.Select:
@@ -102,10 +102,10 @@ def _hit(plan: Plan, columns: Sequence[str], rows: exp.Expr, number: exp.Express
     root = plan.core
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], unnested(root))
-    first = exp.paren(sql.minus(number, sql.integer(1)))
+    first = sql.minus(number, 1)
     size = sql.double(exp.ArraySize(this=sql.array(points(root))))
-    n = sql.rounded(exp.Div(this=size, expression=sql.parameter(DENSITY)))
-    place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
+    n = sql.rounded(sql.ratio(size, sql.parameter(DENSITY)))
+    place = exp.Mod(this=exp.paren(first), expression=exp.cast(n, exp.DType.BIGINT))
     numbered = sql.select([*sql.columns(columns, "r"), (place, "place")], rows)
     found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], "h")], sql.derived(numbered, "l"))
     return sql.join(found, sql.derived(hits, "h"), sql.same(["place"], "l", "h"))

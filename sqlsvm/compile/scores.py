@@ -101,7 +101,7 @@ class Vector:
     before: int = 0
 
     def at(self, place: exp.Expression) -> exp.Expression:
-        return theta(sql.plus(place, sql.integer(self.before)) if self.before else place)
+        return theta(sql.plus(place, self.before) if self.before else place)
 
 
 @dataclass(frozen=True)

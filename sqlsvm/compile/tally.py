@@ -74,7 +74,7 @@ def counted_score(plan: Plan, bag: Bag) -> exp.Expression:
     p, target = sql.column("p"), plan.design.target
     if target.signed or plan.label_node not in bag.nodes:
         return p
-    return exp.paren(sql.minus(p, target.origin(sql.column(CODE))))
+    return sql.minus(p, target.origin(sql.column(CODE)))
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Tally:
         weight = sql.column("w") if self.weighted else None
         if weighting.once:
             rows = sql.fenced(rows)
-        z = Residual(self._origin, sql.product(*self._sign, sql.column("p")))
+        z = Residual(self._origin, sql.product(*self._sign, "p"))
         factors = [sql.double(e) for e in (*self._sign, *([weight] if weight else []))]
         made = sql.columns(n for n in rows.named_selects if n not in ("p", CODE, "w"))
         made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
@@ -183,8 +183,8 @@ class Tally:
         """What is left of the score when it is rounded, in buckets. One that is rounded down for a total of 0 stands in
         the middle of its bucket."""
         p = counted_score(self.plan, bag)
-        bucket = self._bucket(bag, p.copy())
-        stands = exp.paren(sql.plus(bucket, sql.number(MIDDLE))) if self._is_even(bag) else bucket
+        bucket = self._bucket(bag, p)
+        stands = sql.plus(bucket, sql.number(MIDDLE)) if self._is_even(bag) else bucket
         return sql.minus(sql.product(p, sql.parameter(BUCKETS)), stands)
 
     def _bucket(self, bag: Bag, p: exp.Expression) -> exp.Expression:
@@ -222,7 +222,7 @@ class Tally:
         has_label = self._has_label(bag)
         names = [*map(key, fold_keys(self.plan, bag.core)), *value_columns(self.plan, bag.core)]
         names += [CODE] if has_label else []
-        count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
+        count = sql.product("r.w", "a.v")
         keys, tie = link_keys(self.plan, bag.number), [TIE] if has_label and self.ties else []
         rows = scored_rows(self.plan, bag.number, [*names, *keys, "s", *tie, "w"], "r")
         made = sql.select([*sql.columns(names, "r"), (count, COUNT)], rows)

@@ -40,7 +40,7 @@ def pass_together(plan: Plan, weighting: Weighting, classes: int) -> Statement:
     c, numbers = sql.column(COUNT, "r"), [number_column(d) for d in plan.design.dictionaries]
     origin = plan.design.target.origin(sql.column(CODE, "r"))
     sums: Named = [*weighting.totals(weighted, origin), (c, COUNT)]
-    sums += [(sql.product(c.copy(), x.of("r")), x.column) for x in plan.design.coordinates]
+    sums += [(sql.product(c, x.of("r")), x.column) for x in plan.design.coordinates]
     counted = sql.derived(sql.fenced(_counted(plan, weighting, weighted, classes)), "r")
     keys = sql.columns([MEMBER, *numbers], "r")
     return statement(TOGETHER, sql.grouped(keys, [(sql.sum_or_zero(value), name) for value, name in sums], counted))
@@ -51,7 +51,7 @@ def _counted(plan: Plan, weighting: Weighting, weighted: bool, classes: int) -> 
     rows = _scored(plan, classes)
     weight = sql.column("w") if weighted else None
     sign = sql.column("sign")
-    z = Residual(plan.design.target.origin(sql.column(CODE)), sql.product(sign, sql.column("p")))
+    z = Residual(plan.design.target.origin(sql.column(CODE)), sql.product(sign, "p"))
     factors = [sql.double(e) for e in (sign, *([weight] if weight else []))]
     made = sql.columns(n for n in rows.named_selects if n not in ("p", "sign", CODE, "w"))
     made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
@@ -68,18 +68,14 @@ def _scored(plan: Plan, classes: int) -> exp.Select:
     made = sql.columns((n for n in rows.named_selects if n not in dropped), "r")
     made += [(d.listing(sql.integer, "r"), number_column(d)) for d in plan.design.dictionaries]
     is_own = sql.equal(sql.column(CODE, "r"), sql.column(MEMBER, "t"))
-    sign = sql.case(is_own, sql.integer(1), exp.Neg(this=sql.integer(1)))
-    own = [exp.If(this=sql.integer(k), true=sql.column(v.score, "r")) for k, v in enumerate(vectors, 1)]
-    made += [
-        *sql.columns([MEMBER, OWN_WIDTH], "t"),
-        (sign, "sign"),
-        (exp.Case(this=sql.column("j", "t"), ifs=own), "p"),
-    ]
+    sign = sql.case(is_own, 1, -1)
+    own = sql.match(sql.column("j", "t"), enumerate((sql.column(v.score, "r") for v in vectors), 1))
+    made += [*sql.columns([MEMBER, OWN_WIDTH], "t"), (sign, "sign"), (own, "p")]
     return sql.join(sql.select(made, sql.derived(sql.fenced(rows), "r")), sql.derived(_members(), "t"), ())
 
 
 def _members() -> exp.Select:
     """SELECT m, width, the place j of each class that makes a pass, from arrays."""
     j = sql.column("j", "p")
-    found: Named = [(sql.column("u", "p"), MEMBER), (sql.element(sql.array(WIDTHS), j), OWN_WIDTH), (j.copy(), "j")]
+    found: Named = [(sql.column("u", "p"), MEMBER), (sql.element(sql.array(WIDTHS), j), OWN_WIDTH), (j, "j")]
     return sql.fenced(sql.select(found, sql.items(sql.array(MEMBERS), "p", "u", "j")))

@@ -37,22 +37,22 @@ class Residual:
     margin: exp.Expression
 
     def negated(self) -> exp.Expression:
-        return exp.paren(sql.minus(self.margin, self.origin))
+        return sql.minus(self.margin, self.origin)
 
     def past(self, at: float) -> exp.Expression:
         """z - at"""
-        return exp.paren(sql.minus(self._before(at), self.margin.copy()))
+        return sql.minus(self._before(at), self.margin)
 
     def above(self, at: float) -> exp.Expression:
         """z > at"""
-        return exp.LT(this=self.margin.copy(), expression=self._before(at))
+        return sql.less(self.margin, self._before(at))
 
     def is_number(self) -> exp.Expression:
         """PostgreSQL and DuckDB have NaN above all numbers."""
-        return exp.LT(this=self.margin.copy(), expression=sql.double(exp.Literal.string("Infinity")))
+        return sql.less(self.margin, inf)
 
     def _before(self, at: float) -> exp.Expression:
-        return sql.minus(self.origin.copy(), sql.number(at)) if at else self.origin.copy()
+        return sql.minus(self.origin, sql.number(at)) if at else self.origin
 
 
 class Weighting(Protocol):
@@ -106,13 +106,11 @@ class Ramp:
     once = True
 
     def counts(self, z: Residual) -> exp.Expression:
-        return exp.LT(this=z.negated(), expression=self.width.copy())
+        return sql.less(z.negated(), self.width)
 
     def value(self, z: Residual) -> list[exp.Expression]:
         """(1 - -z / width) / 2, at most 1"""
-        rest = sql.minus(sql.number(1), exp.Div(this=z.negated(), expression=self.width.copy()))
-        share = sql.product(sql.number(0.5), exp.paren(rest))
-        return [sql.least(share, sql.number(1))]
+        return [sql.least(sql.product(0.5, sql.minus(1.0, sql.ratio(z.negated(), self.width))), 1.0)]
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         return [(weight, "w")] if weight else []
@@ -121,9 +119,8 @@ class Ramp:
         """The shortfall max(0, z) - u z is |z| (1 - |z| / width) / 2 within the width. There |z| / width is |2 u - 1|,
         so the row does not have to be scored again."""
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
-        within = exp.Abs(this=sql.minus(sql.product(sql.number(2), _slope_of(weighted)), sql.number(1)))
-        rest = exp.paren(sql.minus(sql.number(1), within))
-        shortfall = sql.product(sql.number(0.5), self.width.copy(), *weights, within.copy(), rest)
+        within = exp.Abs(this=sql.minus(sql.product(2.0, _slope_of(weighted)), 1.0))
+        shortfall = sql.product(0.5, self.width, *weights, within, sql.minus(1.0, within))
         return [(_size(), OFFSET), (shortfall, SHORTFALL)]
 
 
@@ -150,9 +147,9 @@ class BySlope(ABC):
     def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         """The sum of w (u o - psi*(u))"""
         u = sql.column("u", "r") if self.signed else _slope_of(weighted)
-        value = sql.minus(sql.product(u, origin), self.conjugate(u.copy()))
+        value = sql.minus(sql.product(u, origin), self.conjugate(u))
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
-        return [(sql.product(*weights, exp.paren(value)), OFFSET)]
+        return [(sql.product(*weights, value), OFFSET)]
 
     @abstractmethod
     def value(self, z: Residual) -> list[exp.Expression]: ...
@@ -200,10 +197,10 @@ class ByPiece(BySlope):
         reached = [max(low, lowest) < min(high, highest) for low, high in pairwise(ends)]
 
         def above(at: float) -> exp.Expression:
-            return exp.GT(this=u.copy(), expression=sql.number(at))
+            return sql.more(u, sql.number(at))
 
         def value(piece: Piece) -> exp.Expression:
-            return _value(piece, exp.paren(sql.minus(u.copy(), sql.number(piece.at))) if piece.at else u.copy())
+            return _value(piece, sql.minus(u, sql.number(piece.at)) if piece.at else u)
 
         return exp.paren(_by_piece(dual, reached, above, value))
 
@@ -225,9 +222,9 @@ class Smoothed(ByPiece):
         value = exp.paren(
             _by_piece(self.loss, [True] * len(self.loss.pieces), z.above, lambda p: _value(p, z.past(p.at)))
         )
-        line = exp.paren(sql.minus(sql.product(exp.paren(u), at), self.conjugate(exp.paren(u.copy()))))
-        factors = [sql.double(weight.copy())] if weight else []
-        return [*super().kept(z, weight), (sql.product(*factors, exp.paren(sql.minus(value, line))), SHORTFALL)]
+        line = sql.minus(sql.product(u, at), self.conjugate(exp.paren(u)))
+        factors = [sql.double(weight)] if weight else []
+        return [*super().kept(z, weight), (sql.product(*factors, sql.minus(value, line)), SHORTFALL)]
 
     def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         return [*super().totals(weighted, origin), (sql.column(SHORTFALL, "r"), SHORTFALL)]
@@ -238,8 +235,7 @@ class Sigmoid(BySlope):
     """u = 1 / (1 + exp(-z)), the slope of log(1 + exp(z))."""
 
     def value(self, z: Residual) -> list[exp.Expression]:
-        below = exp.paren(sql.plus(sql.number(1), exp.Exp(this=_within(z))))
-        return [exp.paren(exp.Div(this=sql.number(1), expression=below))]
+        return [sql.ratio(1.0, sql.plus(1.0, exp.Exp(this=_within(z))))]
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         """|z| too: psi*(u) takes one logarithm with it, and two without."""
@@ -247,9 +243,8 @@ class Sigmoid(BySlope):
 
     def conjugate(self, u: exp.Expression) -> exp.Expression:
         """u log u + (1 - u) log(1 - u) is log(1 - s) - s |z|, where s is the smaller one of u and 1 - u"""
-        s = sql.least(u, exp.paren(sql.minus(sql.number(1), u.copy())))
-        rest = exp.paren(sql.minus(sql.number(1), s.copy()))
-        return exp.paren(sql.minus(exp.Ln(this=rest), sql.product(s, sql.column(SIZE, "r"))))
+        s = sql.least(u, sql.minus(1.0, u))
+        return sql.minus(exp.Ln(this=sql.minus(1.0, s)), sql.product(s, sql.column(SIZE, "r")))
 
 
 FARTHEST = 700.0
@@ -278,7 +273,7 @@ def _by_piece(
 
 def _value(piece: Piece, d: exp.Expression) -> exp.Expression:
     """value + (slope + bend d / 2) d"""
-    rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d.copy())
+    rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d)
     return sql.plus(sql.number(piece.value), rise) if piece.value else rise
 
 
@@ -286,7 +281,7 @@ def _line(start: float, bend: float, d: exp.Expression) -> exp.Expression:
     """start + bend d"""
     if not bend:
         return sql.number(start)
-    steep = sql.product(sql.number(bend), d.copy())
+    steep = sql.product(sql.number(bend), d)
     return exp.paren(sql.plus(sql.number(start), steep) if start else steep)
 
 
@@ -305,7 +300,7 @@ def _slope_of(weighted: bool) -> exp.Expression:
     if not weighted:
         return _size()
     weight = exp.Nullif(this=sql.double(sql.column("w", "r")), expression=sql.number(0))
-    return sql.or_zero(exp.Div(this=_size(), expression=weight))
+    return sql.or_zero(sql.ratio(_size(), weight))
 
 
 def _size() -> exp.Expression:

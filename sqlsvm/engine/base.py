@@ -368,7 +368,7 @@ class Engine(ABC):
     def digest(self, rows: exp.Query) -> str:
         """A short text that tells sets of rows apart, in any order: their number and the sum of their hashes. Compare
         only texts from the same version of an engine."""
-        hashes = exp.Sum(this=self.row_hash("r"))
+        hashes = sql.total(self.row_hash("r"))
         outputs = [exp.alias_(exp.Count(this=exp.Star()), "n"), exp.alias_(exp.cast(hashes, "text"), "hashes")]
         found = self.fetch(exp.select(*outputs).from_(rows.subquery("r")))
         return f"{found['n'][0]:.0f} {found['hashes'][0]}"

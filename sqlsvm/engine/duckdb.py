@@ -359,7 +359,7 @@ class DuckDB(Engine):
 
     def csv(self, path: str) -> exp.Select:
         """Texts as they are in the file: the category "01" does not become the number 1."""
-        text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
+        text = sql.equal("all_varchar", exp.true())
         file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
         return exp.select("*").from_(exp.Table(this=file))
 

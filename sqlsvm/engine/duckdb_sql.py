@@ -44,7 +44,7 @@ def _thinned(table: exp.Expr) -> exp.Expr:
     sample = table.args["sample"]
     hashed = twice_hashed([exp.column(ROW), exp.cast(sample.args["seed"].copy(), exp.DType.BIGINT)])
     least = sql.product(sample.args["percent"].copy(), sql.number(2.0**64 / 100.0))
-    return sql.thinned(table, exp.LT(this=hashed, expression=least))
+    return sql.thinned(table, sql.less(hashed, least))
 
 
 def _in_parts(table: exp.Expr) -> exp.Expr:
@@ -52,7 +52,7 @@ def _in_parts(table: exp.Expr) -> exp.Expr:
     number = exp.IntDiv(this=exp.column(ROW), expression=sql.integer(BLOCK))
     part = exp.Mod(this=exp.paren(number), expression=sql.integer(PARTS))
     rows = exp.select("*").from_(exp.to_table(table.name))
-    parts: Iterator[exp.Query] = (sql.where(rows.copy(), sql.equal(part.copy(), sql.integer(i))) for i in range(PARTS))
+    parts: Iterator[exp.Query] = (sql.where(rows.copy(), sql.equal(part.copy(), i)) for i in range(PARTS))
     return sql.derived(reduce(sql.union_all, parts), table.alias_or_name)
 
 

@@ -43,7 +43,7 @@ def _element(node: exp.Expr) -> exp.Expr:
     (place,) = node.expressions
     if isinstance(place, exp.Literal):
         return call("GET", node.this.unnest().copy(), sql.integer(int(place.name) - 1))
-    before = sql.minus(exp.paren(place.copy()), sql.integer(1))
+    before = sql.minus(place.copy(), 1)
     return call("GET", node.this.unnest().copy(), exp.cast(exp.paren(before), exp.DType.INT))
 
 
@@ -55,7 +55,7 @@ def _rounded(node: exp.Expr) -> exp.Expr:
 def _items(node: exp.Expr) -> exp.Expr:
     """(SELECT col AS name, pos + 1 AS place FROM POSEXPLODE(values)) AS alias"""
     (values,), alias = node.expressions, node.args["alias"]
-    outputs = [sql.column("col"), sql.plus(sql.column("pos"), sql.integer(1))]
+    outputs = [sql.column("col"), sql.plus("pos", 1)]
     named = [(output, name.name) for output, name in zip(outputs, alias.columns, strict=False)]
     rows = exp.Table(this=call("POSEXPLODE", values.copy()))
     return sql.derived(sql.select(named, rows), alias.name)
@@ -67,7 +67,7 @@ def _digits(node: exp.Expr) -> exp.Expr:
     long = sql.text(exp.cast(text.copy(), exp.DataType.build("decimal(38, 21)")))
     least, most = (exp.cast(exp.Literal.string(repr(end)), exp.DType.DOUBLE) for end in _POSITIONAL)
     size = exp.Abs(this=value.copy())
-    plain = sql.every([exp.GTE(this=size, expression=least), exp.LT(this=size.copy(), expression=most)])
+    plain = sql.every([sql.at_least(size, least), sql.less(size.copy(), most)])
     scientific: exp.Expression = text
     for found, instead in _SCIENTIFIC:
         scientific = _replaced(scientific, found, instead)
@@ -80,7 +80,7 @@ def _replaced(text: exp.Expr, found: str, instead: str) -> exp.Expression:
 
 def _any_number(_: exp.Expr) -> exp.Expr:
     """Each task numbers its own rows. The table is stored at once: another reading may number them otherwise."""
-    return exp.paren(sql.plus(call("MONOTONICALLY_INCREASING_ID"), sql.integer(1)))
+    return exp.paren(sql.plus(call("MONOTONICALLY_INCREASING_ID"), 1))
 
 
 TRACKED, MOST_TRACKED = 10_000, 1_000_000
@@ -152,8 +152,8 @@ def _sampled(node: exp.Expr) -> exp.Expr:
     if sample is None:
         return node
     random = call("RAND", exp.cast(sample.args["seed"].copy(), exp.DType.BIGINT))
-    share = exp.Div(this=exp.paren(sample.args["percent"].copy()), expression=sql.number(100))
-    return sql.thinned(node, exp.LT(this=random, expression=share))
+    share = sql.ratio(sample.args["percent"].copy(), 100.0)
+    return sql.thinned(node, sql.less(random, share))
 
 
 _BY_KIND: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {

@@ -26,6 +26,6 @@ def _step(low: float, high: float) -> str:
     """CASE WHEN low <= x AND x < high THEN 1 ELSE 0 END"""
     x, ends = formula.argument(1), list[exp.Expression]()
     if np.isfinite(low):
-        ends.append(exp.GTE(this=x, expression=formula.number(low)))
-    ends.append(exp.LT(this=x.copy(), expression=formula.number(high)))
+        ends.append(sql.at_least(x, formula.number(low)))
+    ends.append(sql.less(x, formula.number(high)))
     return formula.text_of(sql.case(sql.every(ends), formula.number(1), formula.number(0)))

@@ -39,7 +39,7 @@ def number(value: float) -> exp.Expression:
     """Every engine reads a number with an exponent as a double, or makes a double of it without a loss."""
     text = repr(abs(float(value)))
     found: exp.Expression = exp.Literal.number(text if "e" in text else f"{text}e0")
-    return exp.paren(exp.Neg(this=found), copy=False) if float(value) < 0 else found
+    return exp.paren(sql.negated(found), copy=False) if float(value) < 0 else found
 
 
 def affine(weights: Sequence[float], constant: float = 0.0, means: Sequence[float] = ()) -> exp.Expression:
@@ -53,7 +53,7 @@ def affine(weights: Sequence[float], constant: float = 0.0, means: Sequence[floa
 
 def centred(place: int, mean: float) -> exp.Expression:
     """argument - mean. The mean is taken away first, so that large numbers with small differences keep their digits."""
-    return exp.paren(sql.minus(argument(place), number(mean)), copy=False)
+    return sql.minus(argument(place), number(mean))
 
 
 def exponential(power: exp.Expression) -> exp.Expression:

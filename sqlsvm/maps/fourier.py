@@ -21,7 +21,7 @@ def fourier(asked: Asked) -> Mapped:
     b = random.uniform(0.0, 2.0 * np.pi, size) - w @ means
     projections = tuple(formula.text_of(formula.affine(*each)) for each in zip(w.tolist(), b.tolist(), strict=True))
     height = formula.number(np.sqrt(2.0 / size))
-    waves = (sql.product(height.copy(), exp.Cos(this=formula.argument(n))) for n in range(1, size + 1))
+    waves = (sql.product(height, exp.Cos(this=formula.argument(n))) for n in range(1, size + 1))
     made = {f"{columns[0].relation}_fourier{n}": formula.text_of(each) for n, each in enumerate(waves, 1)}
     named = tuple(c.name for c in columns)
     return Mapped(f"fourier:{columns[0].relation}:{size}:{gamma!r}", named, made, (projections,), replaces=False)

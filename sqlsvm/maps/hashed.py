@@ -38,5 +38,5 @@ def _coordinate(n: int, size: int, seed: int) -> exp.Expression:
     salt = sql.integer(seed * 1000 + n // DIGITS)
     digest = exp.MD5(this=exp.Concat(expressions=[salt, formula.argument(1)], safe=True, coalesce=True))
     digit = exp.Substring(this=digest, start=sql.integer(n % DIGITS + 1), length=sql.integer(1))
-    is_high = exp.GTE(this=exp.Ascii(this=digit), expression=sql.integer(HALF))
+    is_high = sql.at_least(exp.Ascii(this=digit), HALF)
     return sql.case(is_high, formula.number(1.0 / sqrt(size)), formula.number(-1.0 / sqrt(size)))

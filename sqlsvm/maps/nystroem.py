@@ -42,7 +42,7 @@ def _scaled(means: Array, scale: Array) -> tuple[tuple[str, ...], tuple[str, ...
     centred = enumerate(zip(means.tolist(), scale.tolist(), strict=True), 1)
     first = tuple(formula.text_of(sql.product(formula.number(by), formula.centred(n, at))) for n, (at, by) in centred)
     own = [formula.argument(n) for n in range(1, len(first) + 1)]
-    square = sql.plus(*(sql.product(a.copy(), a.copy()) for a in own))
+    square = sql.plus(*(sql.product(a, a) for a in own))
     return first, tuple(map(formula.text_of, (*own, square)))
 
 

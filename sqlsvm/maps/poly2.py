@@ -20,7 +20,6 @@ def poly2(asked: Asked) -> Mapped:
     centred = [formula.centred(place, mean) for place, mean in enumerate(means.tolist(), 1)]
     pairs = combinations_with_replacement(range(len(columns)), 2)
     made = {
-        f"{columns[i].name}_x_{columns[j].name}": formula.text_of(sql.product(centred[i].copy(), centred[j].copy()))
-        for i, j in pairs
+        f"{columns[i].name}_x_{columns[j].name}": formula.text_of(sql.product(centred[i], centred[j])) for i, j in pairs
     }
     return Mapped(f"poly2:{columns[0].relation}", tuple(c.name for c in columns), made, replaces=False)

@@ -67,7 +67,7 @@ def _piecewise(pieces: dict[int, Array], knots: Array, degree: int, *, linear: b
 
 
 def _branch(end: float, part: exp.Expression) -> exp.If:
-    return exp.If(this=exp.LT(this=formula.argument(1), expression=formula.number(end)), true=part)
+    return exp.If(this=sql.less(formula.argument(1), formula.number(end)), true=part)
 
 
 def _moved(polynomial: Array, by: float) -> Array:
@@ -87,7 +87,7 @@ def _polynomial(coefficients: Array, origin: float) -> exp.Expression:
     """c0 + u * (c1 + u * (...)) for u = x - origin."""
     (*lower, highest) = np.trim_zeros(coefficients, "b").tolist() or [0.0]
     found = formula.number(highest)
-    u = exp.paren(sql.minus(formula.argument(1), formula.number(origin)), copy=False)
+    u = sql.minus(formula.argument(1), formula.number(origin))
     for c in reversed(lower):
-        found = sql.plus(formula.number(c), sql.product(u.copy(), found))
+        found = sql.plus(formula.number(c), sql.product(u, found))
     return found

@@ -27,7 +27,7 @@ SMALLEST = -700.0
 def expansion(support: Support, inputs: Inputs) -> exp.Expression:
     function = support.function
     sums = [_sum(n, table, function, inputs) for n, table in enumerate(support.tables)]
-    weighed = sql.product(sql.column(_name("c")), _kernel(function, sums))
+    weighed = sql.product(_name("c"), _kernel(function, sums))
     found = sql.derived(_vectors(support), "sqlsvm_v")
     return exp.select(exp.alias_(sql.total(weighed), "sqlsvm_score")).from_(found, copy=False).subquery(copy=False)
 
@@ -41,7 +41,7 @@ def _vectors(support: Support) -> exp.Select:
     found = sql.select(sql.columns(outputs), vectors)
     for n, (table, columns) in enumerate(zip(support.tables, cells, strict=True)):
         rows = _columns([(f"n{n}", _wholes(range(len(table.numbers)))), *columns])
-        met = sql.equal(sql.column(_name(f"n{n}")), sql.column(_name(f"p{n}")))
+        met = sql.equal(_name(f"n{n}"), _name(f"p{n}"))
         found = sql.join(found, sql.derived(rows, f"sqlsvm_t{n}"), [met])
     return found
 
@@ -56,31 +56,29 @@ def _sum(n: int, table: SupportTable, kernel: Kernel, inputs: Inputs) -> exp.Exp
     """The inner product or the squared distance over the columns of a table."""
     terms = [_of_number(inputs(name), f"x{n}_{i}", kernel.by_distance) for i, name in enumerate(table.numeric)]
     terms += [_of_category(inputs(name), f"k{n}_{i}", kernel.by_distance) for i, name in enumerate(table.categorical)]
-    return exp.paren(sql.plus(*terms))
+    return sql.plus(*terms)
 
 
 def _of_number(value: exp.Expression, name: str, by_distance: bool) -> exp.Expression:
-    own = sql.column(_name(name))
     if not by_distance:
-        return sql.product(exp.paren(value), own)
-    difference = exp.paren(sql.minus(own, exp.paren(value)))
-    return sql.product(difference, difference.copy())
+        return sql.product(value, _name(name))
+    difference = sql.minus(_name(name), value)
+    return sql.product(difference, difference)
 
 
 def _of_category(value: exp.Expression, name: str, by_distance: bool) -> exp.Expression:
     """A category is a column that is 1: the same gives 1, and two others are 2 apart. 0 is no category."""
     own, value = sql.column(_name(name)), exp.paren(value)
-    same, none = sql.equal(own, value), sql.equal(sql.product(own, value.copy()), sql.number(0))
+    same, none = sql.equal(own, value), sql.equal(sql.product(own, value), 0.0)
     if by_distance:
-        apart = sql.case(none, sql.number(1), sql.number(2))
-        return sql.case(same, sql.number(0), apart)
-    return sql.case(sql.every([same, sql.positive(own)]), sql.number(1), sql.number(0))
+        return sql.case(same, 0.0, sql.case(none, 1.0, 2.0))
+    return sql.case(sql.every([same, sql.positive(own)]), 1.0, 0.0)
 
 
 def _kernel(kernel: Kernel, sums: Sequence[exp.Expression]) -> exp.Expression:
     if kernel.name == "additive":
-        return exp.paren(sql.plus(*(_falling(kernel.gamma, s) for s in sums)))
-    s = exp.paren(sql.plus(*sums))
+        return sql.plus(*(_falling(kernel.gamma, s) for s in sums))
+    s = sql.plus(*sums)
     if kernel.name == "linear":
         return s
     if kernel.name == "rbf":
@@ -88,7 +86,7 @@ def _kernel(kernel: Kernel, sums: Sequence[exp.Expression]) -> exp.Expression:
     scaled = sql.product(exact(kernel.gamma), s)
     if kernel.name == "sigmoid":
         return exp.Tanh(this=scaled)
-    return sql.product(*(exp.paren(sql.plus(scaled.copy(), exact(1.0))) for _ in range(DEGREE)))
+    return sql.product(*(sql.plus(scaled, exact(1.0)) for _ in range(DEGREE)))
 
 
 def _falling(gamma: float, s: exp.Expression) -> exp.Expression:

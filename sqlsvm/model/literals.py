@@ -17,7 +17,7 @@ def exact(value: float) -> exp.Expression:
         return sql.double(exp.Literal.string(repr(float(value))))
     text = repr(abs(float(value)))
     number: exp.Expression = exp.Literal.number(text if "e" in text else f"{text}e0")
-    return sql.double(exp.Neg(this=number) if float(value) < 0 else number)
+    return sql.double(sql.negated(number) if float(value) < 0 else number)
 
 
 def literal(value: object) -> exp.Expression:

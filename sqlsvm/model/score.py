@@ -65,9 +65,7 @@ def prediction(score: exp.Expression, labels: tuple[object, ...]) -> exp.Express
     """The label's own value, from (negative, positive): negative for a score of 0, NULL for NULL or NaN. On both
     engines NaN is greater than all numbers."""
     negative, positive = (literal(value) for value in labels)
-    is_negative = exp.LTE(this=score.copy(), expression=sql.integer(0))
-    is_number = exp.LT(this=score.copy(), expression=sql.double(exp.Literal.string("NaN")))
-    return exp.Case(ifs=[exp.If(this=is_negative, true=negative), exp.If(this=is_number, true=positive)])
+    return sql.case(sql.at_most(score, 0), negative).when(sql.is_number(score), positive, copy=False)
 
 
 def predictions_of_classes(
@@ -82,7 +80,7 @@ def predictions_of_classes(
     scored = sql.fenced(_with_more(rows, [(e, f"{HIDDEN}{k}") for k, e in enumerate(scores, 1)], "r"))
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     kept = [exp.column(name, table="s", quoted=True) for name in names]
-    best = sql.greatest(*(e.copy() for e in each))
+    best = sql.greatest(*each)
     found = exp.select(*kept, exp.alias_(best, SCORE), exp.alias_(best_class(each, values), PREDICTION))
     if not curves:
         return found.from_(sql.derived(scored, "s"), copy=False)
@@ -116,9 +114,8 @@ def _with_total(rows: exp.Query, curves: Sequence["Curve"]) -> exp.Select:
 def normalised(curves: Sequence["Curve"], rows: str) -> list[exp.Expression]:
     """CASE total WHEN 0 THEN 1 / K ELSE own / total END for each class; NULL for NULL."""
     total = exp.column(TOTAL, table=rows)
-    alike = exp.If(this=sql.equal(total, sql.number(0)), true=exact(1.0 / len(curves)))
-    shares = (exp.Div(this=exp.column(name, table=rows), expression=total.copy()) for name in _chances(curves))
-    return [exp.Case(ifs=[alike.copy()], default=share) for share in shares]
+    shares = (sql.ratio(exp.column(name, table=rows), total) for name in _chances(curves))
+    return [sql.case(sql.equal(total, 0.0), exact(1.0 / len(curves)), share) for share in shares]
 
 
 def _chances(curves: Sequence["Curve"]) -> list[str]:
@@ -136,10 +133,8 @@ def class_of(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.
 
 def best_class(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:
     """The value of the largest score, of equal ones the first; NULL for NULL or NaN."""
-    best = sql.greatest(*(score.copy() for score in scores))
-    is_number = exp.LT(this=best, expression=sql.double(exp.Literal.string("NaN")))
-    branches = [exp.If(this=s.copy(), true=literal(v)) for s, v in zip(scores, values, strict=True)]
-    return sql.case(is_number, exp.Case(this=best.copy(), ifs=branches))
+    best = sql.greatest(*scores)
+    return sql.case(sql.is_number(best), sql.match(best, zip(scores, map(literal, values), strict=True)))
 
 
 def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
@@ -174,14 +169,14 @@ def curve_of(model: Model, operands: Operands) -> Curve:
 
 def chance(probability: Probability, s: exp.Expression) -> exp.Expression:
     """Of the positive class, at a score that is a column; NULL for NULL or NaN."""
-    is_number = exp.LT(this=s.copy(), expression=sql.double(exp.Literal.string("NaN")))
-    return sql.case(is_number, _sigmoid(probability, s) if probability.method == "sigmoid" else _curve(probability, s))
+    found = _sigmoid(probability, s) if probability.method == "sigmoid" else _curve(probability, s)
+    return sql.case(sql.is_number(s), found)
 
 
 def _sigmoid(p: Probability, s: exp.Expression) -> exp.Expression:
-    at = sql.plus(sql.product(exact(p.slope), s.copy()), exact(p.offset))
+    at = sql.plus(sql.product(exact(p.slope), s), exact(p.offset))
     within = sql.least(sql.greatest(at, exact(-STEEPEST)), exact(STEEPEST))
-    return exp.Div(this=exact(1.0), expression=exp.paren(sql.plus(exact(1.0), exp.Exp(this=within))))
+    return sql.ratio(exact(1.0), sql.plus(exact(1.0), exp.Exp(this=within)))
 
 
 def _curve(p: Probability, s: exp.Expression) -> exp.Expression:
@@ -191,18 +186,14 @@ def _curve(p: Probability, s: exp.Expression) -> exp.Expression:
         if last - first == 1:
             x, y = p.scores[first], p.shares[first]
             slope = (p.shares[last] - y) / (p.scores[last] - x)
-            rise = sql.product(exact(slope), exp.paren(sql.minus(s.copy(), exact(x))))
-            return sql.plus(exact(y), rise) if slope else exact(y)
+            return sql.plus(exact(y), sql.product(exact(slope), sql.minus(s, exact(x)))) if slope else exact(y)
         middle = (first + last) // 2
-        is_left = exp.LTE(this=s.copy(), expression=exact(p.scores[middle]))
-        return sql.case(is_left, between(first, middle), between(middle, last))
+        return sql.case(sql.at_most(s, exact(p.scores[middle])), between(first, middle), between(middle, last))
 
     if len(p.scores) == 1:
         return exact(p.shares[0])
-    below = exp.LTE(this=s.copy(), expression=exact(p.scores[0]))
-    above = exp.GTE(this=s.copy(), expression=exact(p.scores[-1]))
-    ends = [exp.If(this=below, true=exact(p.shares[0])), exp.If(this=above, true=exact(p.shares[-1]))]
-    return exp.Case(ifs=ends, default=between(0, len(p.scores) - 1))
+    found = sql.case(sql.at_most(s, exact(p.scores[0])), exact(p.shares[0]), between(0, len(p.scores) - 1))
+    return found.when(sql.at_least(s, exact(p.scores[-1])), exact(p.shares[-1]), copy=False)
 
 
 # -- the score ---------------------------------------------------------------------------------------------------------
@@ -229,8 +220,7 @@ def score(model: Model, operands: Operands) -> exp.Expression:
 def _by_group(model: Model, operands: Operands, of: Callable[[Model], exp.Expression]) -> exp.Expression:
     """CASE column WHEN value THEN that of the group ... END"""
     value, names = _compared(model.chooser, operands(model.chooser))
-    each = zip(names, model.parts, strict=True)
-    return exp.Case(this=value, ifs=[exp.If(this=literal(name), true=of(part)) for name, part in each])
+    return sql.match(value, ((literal(name), of(part)) for name, part in zip(names, model.parts, strict=True)))
 
 
 STEPS = "sqlsvm_steps"
@@ -248,7 +238,7 @@ def _map_terms(
     rows, operands = each.stepped(operands, STEPS)
     made = []
     for name, text in each.formulas.items():
-        value = sql.case(present.copy(), formula.applied(text, operands))
+        value = sql.case(present, formula.applied(text, operands))
         made.append(_term(terms[name], Operand(value, "numeric"), model.nulls))
     if rows is None:
         yield from made
@@ -267,8 +257,7 @@ def _inputs(model: Model, operands: Operands) -> Inputs:
         own = as_number(operands(term).value, operands(term).kind)
         own = own if term.number.missing is None else sql.coalesce(own, exact(term.number.missing))
         scale = model.scaling[feature]
-        centred = exp.paren(sql.minus(own, exact(scale.centre)))
-        return exp.Div(this=centred, expression=exact(scale.width))
+        return sql.ratio(sql.minus(own, exact(scale.centre)), exact(scale.width))
 
     return value
 
@@ -287,8 +276,7 @@ def _category_weight(term: Term, operand: Operand, nulls: str) -> exp.Expression
     """CASE value WHEN category THEN weight ... ELSE 0 END, or ELSE the weight of all others; a NULL is none of them."""
     value, categories = _compared(term, operand)
     pairs = zip(categories, term.categories, strict=True)
-    branches = [exp.If(this=literal(category), true=exact(w.weight)) for category, w in pairs]
-    found = exp.Case(this=value, ifs=branches, default=exact(term.others or 0.0))
+    found = sql.match(value, ((literal(c), exact(w.weight)) for c, w in pairs), exact(term.others or 0.0))
     if nulls == "drop":
         return sql.case(sql.not_null(operand.value), found)
     return found if term.others is None else sql.case(sql.not_null(operand.value), found, exact(0.0))

@@ -40,7 +40,7 @@ def _blame(engine: Engine, query: FeatureQuery, error: StatementError) -> None:
 def _check(engine: Engine, query: FeatureQuery, feature: Feature, error: StatementError) -> None:
     numeric = feature.kind == "numeric"
     own = feature.expression.copy()
-    value = exp.Abs(this=sql.double(own)) if numeric else sql.case(sql.is_null(own), sql.integer(0), sql.integer(1))
+    value = exp.Abs(this=sql.double(own)) if numeric else sql.case(sql.is_null(own), 0, 1)
     ends = _computed(engine, query, feature.relation, value)
     if ends is None:
         raise _not_computed(feature, error) from error
@@ -54,7 +54,7 @@ def _computed(engine: Engine, query: FeatureQuery, alias: str, value: exp.Expres
     """The least value, zeros aside, and the largest, over all rows of a relation; None if one cannot be computed. For a
     constant PostgreSQL would read one row, if it did not have to count."""
     v = sql.column("v")
-    least = exp.Min(this=exp.Nullif(this=v, expression=sql.integer(0)))
+    least = sql.smallest(exp.Nullif(this=v, expression=sql.integer(0)))
     ends = [(least, "least"), (sql.largest(v.copy()), "largest"), (sql.count(), "rows")]
     rows = sql.derived(rows_of(query, alias, [(value, "v")]), "r")
     try:

@@ -201,8 +201,8 @@ def _odd(feature: Feature) -> dict[str, exp.Expression]:
     odd = {"nulls": sql.is_null(feature.expression)}
     if feature.kind == "numeric":
         value, infinity = sql.double(feature.expression.copy()), sql.double(exp.Literal.string("Infinity"))
-        odd["nans"] = exp.GT(this=value, expression=infinity)
-        odd["infinite"] = exp.EQ(this=exp.Abs(this=value.copy()), expression=infinity.copy())
+        odd["nans"] = sql.more(value, infinity)
+        odd["infinite"] = sql.equal(exp.Abs(this=value.copy()), infinity.copy())
     return odd
 
 
@@ -240,7 +240,7 @@ def edge_facts(
 def _heaviest(
     engine: Engine, left: exp.Query, right: exp.Query, equal: Sequence[tuple[int, int]], named: Sequence[int]
 ) -> Heaviest | None:
-    pairs = sql.product(sql.column("c", "l"), sql.column("c", "r"))
+    pairs = sql.product("l.c", "r.c")
     keys = [(sql.column(f"k{i}", "l"), f"k{n}") for n, i in enumerate(named)]
     sizes = [(sql.column("c", side), name) for side, name in (("l", "left"), ("r", "right"))]
     on = [sql.equal(sql.column(f"k{i}", "l"), sql.column(f"k{j}", "r")) for i, j in equal]

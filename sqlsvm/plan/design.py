@@ -97,11 +97,10 @@ class Dictionary:
     ) -> exp.Expression:
         """CASE v WHEN category THEN say(n) ... END."""
         v, named = sql.column(self.column, table), without_other(self.categories)
-        cases = [exp.If(this=exp.convert(c), true=say(n)) for n, c in enumerate(named, self.offset + 1)]
+        cases = ((exp.convert(c), say(n)) for n, c in enumerate(named, self.offset + 1))
         if len(named) == len(self.categories):
-            return exp.Case(this=v, ifs=cases, default=default)
-        known = exp.Case(this=v, ifs=cases, default=say(self.offset + len(self.categories)))
-        return sql.case(sql.not_null(v), known, default)
+            return sql.match(v, cases, default)
+        return sql.case(sql.not_null(v), sql.match(v, cases, say(self.offset + len(self.categories))), default)
 
     @property
     def column(self) -> str:
@@ -237,7 +236,7 @@ def _coordinates(
         value, has_nulls = as_number(f.expression, f.kind), f in missing
         yield Coordinate(next(index), f.relation, f.name, "value", sql.or_zero(value) if has_nulls else value)
         if has_nulls:
-            is_missing = sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
+            is_missing = sql.case(sql.is_null(f.expression), 1.0, 0.0)
             yield Coordinate(next(index), f.relation, f.name, "missing", is_missing)
 
 
@@ -250,7 +249,7 @@ def as_number(value: exp.Expression, kind: Kind) -> exp.Expression:
     if kind in TIMES:
         return TIMES[kind].number(value)
     if kind == "boolean":
-        return sql.by_truth(value, sql.number(1), sql.number(0))
+        return sql.by_truth(value, 1.0, 0.0)
     return sql.double(value.copy())
 
 

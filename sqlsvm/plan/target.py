@@ -70,7 +70,7 @@ class Target(ABC):
         return sql.integer(1)
 
     def is_negative(self, y: exp.Expression) -> exp.Expression:
-        return exp.LT(this=self.sign(y), expression=sql.integer(0))
+        return sql.less(self.sign(y), 0)
 
     def is_chosen(self, y: exp.Expression) -> exp.Expression:
         """Does a row belong to the one class that is counted?"""
@@ -159,7 +159,7 @@ class Classes(Target):
 
     def sign(self, y: exp.Expression) -> exp.Expression:
         is_chosen = sql.equal(y, sql.parameter(CLASS))
-        return sql.case(is_chosen, sql.integer(1), exp.Neg(this=sql.integer(1)))
+        return sql.case(is_chosen, 1, -1)
 
     def origin(self, y: exp.Expression) -> exp.Expression:
         return sql.parameter(BOUND)
@@ -176,10 +176,7 @@ class Classes(Target):
         return any(weight != 1.0 for weight in self.class_weights)
 
     def factor(self) -> exp.Expression:
-        return exp.Case(
-            this=exp.paren(self.code.copy()),
-            ifs=[exp.If(this=sql.integer(k), true=sql.number(w)) for k, w in enumerate(self.class_weights, 1)],
-        )
+        return sql.match(exp.paren(self.code.copy()), enumerate(map(sql.number, self.class_weights), 1))
 
     def by_class(self, n: float, n_negative: float, of_codes: Sequence[float] = ()) -> ByClass:
         weights = self.class_weights if self.weighted else (1.0,) * self.classes
@@ -251,7 +248,7 @@ def centres(engine: Engine, query: FeatureQuery, label: Feature, by: exp.Express
 
 def _ends() -> Named:
     v = sql.column("v")
-    return [(exp.Avg(this=v), "mean"), (exp.Min(this=v.copy()), "least"), (exp.Max(this=v.copy()), "most")]
+    return [(exp.Avg(this=v), "mean"), (sql.smallest(v.copy()), "least"), (sql.largest(v.copy()), "most")]
 
 
 def _rounded_mean(mean: float, least: float, most: float) -> float:
@@ -290,8 +287,8 @@ def _classes(label: Feature, values: list[str], positive: str | None) -> Classes
             detail=f"among them {_quoted(values[:4])}",
             hint="put rare values together in the query: CASE WHEN ... THEN ... ELSE 'other' END",
         )
-    branches = [exp.If(this=_literal(label, v), true=sql.integer(k)) for k, v in enumerate(values, 1)]
-    return Classes(label, exp.Case(this=label.expression.copy(), ifs=branches), names=tuple(values))
+    code = sql.match(label.expression.copy(), ((_literal(label, v), k) for k, v in enumerate(values, 1)))
+    return Classes(label, code, names=tuple(values))
 
 
 def _no_class(label: Feature, values: Sequence[str]) -> DataError:
@@ -354,7 +351,7 @@ def _two_values(engine: Engine, rows: exp.Expr) -> tuple[Any, Any]:
     def first(sign: int) -> exp.Query:
         """The first row with this sign: all others with it have the same value."""
         found = sql.select(sql.columns(["s", "v"]), rows.copy())
-        row = sql.where(found, sql.equal(sql.column("s"), sql.integer(sign))).limit(1, copy=False)
+        row = sql.where(found, sql.equal("s", sign)).limit(1, copy=False)
         return exp.select("*").from_(sql.derived(row, "r"), copy=False)
 
     known = engine.fetch(sql.union_all(first(-1), first(1)))
@@ -368,7 +365,7 @@ def _two_values(engine: Engine, rows: exp.Expr) -> tuple[Any, Any]:
 def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:
     """Values that are equal for the engine have one code: the least of their texts stands for them."""
     s, v = sql.column("s"), sql.column("v")
-    found = sql.grouped(sql.columns(["s"]), [(exp.Min(this=v), "v")], rows).where(sql.not_null(s))
+    found = sql.grouped(sql.columns(["s"]), [(sql.smallest(v), "v")], rows).where(sql.not_null(s))
     values = engine.fetch(found.order_by(s.copy()))["v"].tolist()
     return tuple(int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
 
@@ -378,7 +375,7 @@ def _sign_of(
 ) -> exp.Expression:
     """The label as +1, -1 or NULL."""
     if label.kind == "boolean" and positive is None:
-        return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
+        return sql.by_truth(label.expression, 1, -1)
     if not values:  # there are no rows: a caller that needs some complains
         return exp.cast(exp.null(), exp.DType.INT)
     if len(values) > 2:
@@ -481,5 +478,5 @@ def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> 
 
 def _sign(label: Feature, positive: exp.Expression) -> exp.Expression:
     """CASE WHEN label = positive THEN 1 WHEN label IS NOT NULL THEN -1 END."""
-    is_positive = sql.case(sql.equal(label.expression.copy(), positive), sql.integer(1))
-    return is_positive.when(sql.not_null(label.expression), exp.Neg(this=sql.integer(1)))
+    is_positive = sql.case(sql.equal(label.expression.copy(), positive), 1)
+    return is_positive.when(sql.not_null(label.expression), sql.integer(-1))

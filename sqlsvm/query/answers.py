@@ -63,7 +63,7 @@ class Answers:
         if asked not in self.asked:
             self.asked.append(asked)
         found = sql.named(f"{VALUE}_a{self.asked.index(asked)}", self.alias)
-        return sql.coalesce(found, sql.integer(0)) if isinstance(asked, exp.Count) else found
+        return sql.coalesce(found, 0) if isinstance(asked, exp.Count) else found
 
     def joined(self, rows: exp.Select, asker: Asker) -> exp.Select:
         results: sql.Named = [(sql.column(f"a{i}", "r"), f"{VALUE}_a{i}") for i in range(len(self.asked))]
@@ -146,7 +146,7 @@ def _place(value: exp.Expression, place: int, which: int) -> sql.Named:
 
 def _parts(aggregate: exp.Expression) -> list[exp.Expression]:
     if isinstance(aggregate, exp.Avg):
-        return [exp.Sum(this=aggregate.this.copy()), exp.Count(this=aggregate.this.copy(), big_int=True)]
+        return [sql.total(aggregate.this.copy()), exp.Count(this=aggregate.this.copy(), big_int=True)]
     return [aggregate]
 
 
@@ -158,7 +158,7 @@ def _again(part: exp.Expression, name: str) -> exp.Expression:
 
 def _whole(aggregate: exp.Expression, parts: Sequence[exp.Expression]) -> exp.Expression:
     found = [_again(part, f"p{parts.index(part)}") for part in _parts(aggregate)]
-    return exp.Div(this=found[0], expression=found[1]) if len(found) > 1 else found[0]
+    return sql.ratio(found[0], found[1]) if len(found) > 1 else found[0]
 
 
 @dataclass
@@ -257,7 +257,7 @@ def _counted(asked: exp.Expr) -> exp.Select | None:
     limit = found.args.get("limit")
     if limit and (not isinstance(limit, exp.Limit) or limit.expression.name in ("", "0")):
         return None
-    count = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=sql.integer(0))
+    count = sql.more(exp.Count(this=exp.Star(), big_int=True), 0)
     for clause in ("limit", "order"):
         found.set(clause, None)
     found.set("expressions", [count])

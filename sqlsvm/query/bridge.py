@@ -140,7 +140,7 @@ class Bridge:
         each = [sql.derived(self._nodes(alias, line), f"n{i}") for i, line in enumerate(self.parts[number])]
         first: exp.Expression = sql.column(NODE, "n0")
         if len(self.parts) > 1:
-            first = sql.plus(sql.product(first, sql.integer(len(self.parts))), sql.integer(number))
+            first = sql.plus(sql.product(first, len(self.parts)), number)
         nodes = [first, *(sql.column(NODE, f"n{i}") for i in range(1, len(each)))]
         nodes += [sql.integer(0)] * (len(self.nodes) - len(nodes))
         outputs = [(sql.column(self.row, "n0"), self.row), *zip(nodes, self.nodes, strict=True)]
@@ -164,7 +164,7 @@ class Bridge:
             [(sql.column(self.row, "p"), self.row), (sql.column(NODE, "q"), NODE)], sql.table(table, "p")
         )
         found = sql.join(found, sql.derived(nodes, "q"), sql.same(["at"], "p", "q"))
-        return sql.where(found, sql.equal(sql.column("which", "p"), sql.integer(POINT)))
+        return sql.where(found, sql.equal("p.which", POINT))
 
     def _slots(self, line: Line, relations: Relations) -> exp.Select:
         order = ("known", "v", "place") if line.unbounded else ("v", "place")
@@ -180,7 +180,7 @@ class Bridge:
         outputs += [(sql.integer(place.which), "which")]
         every = [place.value] if place.which == POINT else [end.value for end in line.ends]
         if line.unbounded:
-            outputs += [(sql.case(sql.is_null(place.value), sql.integer(0), sql.integer(1)), "known")]
+            outputs += [(sql.case(sql.is_null(place.value), 0, 1), "known")]
             every = [place.value] if place.which == HIGH else []
         present = [sql.not_null(e) for e in (*(e for e, _ in keys), *every)]
         own = [line.only[alias]] if alias in line.only else []

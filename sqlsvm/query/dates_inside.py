@@ -79,7 +79,7 @@ class Dates:
                     yield sql.named(name, alias), said
 
     def _latest(self, query: exp.Select, value: exp.Column, said: str) -> Iterator[tuple[exp.Expression, str]]:
-        latest = exp.Max(this=value.copy())
+        latest = sql.largest(value.copy())
         windows = _own(query, exp.Window)
         if query.args.get("group") or (_own(query, exp.AggFunc) and not windows):
             yield latest, said
@@ -93,7 +93,7 @@ class Dates:
         """The same sub-query with each of its dates as its output."""
         for value, said in self._read(inner):
             made = inner.copy()
-            made.set("expressions", [exp.Max(this=value)])
+            made.set("expressions", [sql.largest(value)])
             for clause in ("order", "limit", "offset"):
                 made.set(clause, None)
             yield exp.Subquery(this=made), said

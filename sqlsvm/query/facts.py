@@ -167,7 +167,7 @@ class RowFacts:
         """The least and the largest of whole numbers; None if there are none."""
         if term not in self._ends:
             k, rows = sql.column("k0"), self.own_rows((term,))
-            ends = sql.select([(exp.Min(this=k), "first"), (sql.largest(k.copy()), "last")], sql.derived(rows, "r"))
+            ends = sql.select([(sql.smallest(k), "first"), (sql.largest(k.copy()), "last")], sql.derived(rows, "r"))
             first, last = (values[0] for values in self.engine.fetch(ends).values())
             self._ends[term] = None if first != first else (int(first), int(last))
         return self._ends[term]
@@ -287,7 +287,7 @@ def names(n: int) -> list[str]:
 
 
 def how_many(condition: exp.Expression) -> exp.Expression:
-    return sql.or_zero(sql.double(sql.total(sql.case(condition, sql.integer(1), sql.integer(0)))))
+    return sql.or_zero(sql.double(sql.total(sql.case(condition, 1, 0))))
 
 
 def grouped(rows: exp.Query, names: list[str], size: exp.Expression | None = None) -> exp.Select:

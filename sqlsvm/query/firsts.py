@@ -69,7 +69,7 @@ def _number(question: Question, order: Sequence[exp.Ordered]) -> exp.Window:
 
 
 def _last(keys: Sequence[str]) -> exp.Select:
-    return sql.grouped(sql.columns(keys), [(exp.Max(this=sql.column("n")), "n")], sql.table("found"))
+    return sql.grouped(sql.columns(keys), [(sql.largest("n"), "n")], sql.table("found"))
 
 
 def _upto(question: Question, asker: Asker, end: End, name: str) -> exp.Select:
@@ -81,7 +81,7 @@ def _upto(question: Question, asker: Asker, end: End, name: str) -> exp.Select:
     asking = sql.also(asking, [*sql.columns(ends), (exp.null(), "n")])
     questions = asking.from_(sql.derived(question.questions(asker.item), "q"))
     line = sql.union_all(points.from_(sql.table("found")), questions)
-    return end.questions(line, keys, "v", [*keys, *ends], [(exp.Max(this=sql.column("n")), "n")])
+    return end.questions(line, keys, "v", [*keys, *ends], [(sql.largest("n"), "n")])
 
 
 def shown(names: sql.Named, outputs: sql.Named, source: exp.Expr) -> exp.Select:

@@ -174,7 +174,7 @@ class Relation:
         """What is NULL where this is, and is found with less work."""
         for layer in self.computed:
             if isinstance(value, exp.Column) and (found := layer.get(value.name)) and found.known:
-                return sql.case(sql.named(found.known, self.alias), sql.integer(1))
+                return sql.case(sql.named(found.known, self.alias), 1)
         return value.copy()
 
     def serving(self, used: Iterable[exp.Expr]) -> exp.Expr:

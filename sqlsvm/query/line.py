@@ -40,7 +40,7 @@ class End:
         by, down = (at, "place"), self.kind == LOW
         found = [(sql.window(value, keys, by, running=True, descending=down), name) for value, name in runs]
         every = sql.select([*sql.columns([*kept, "place"]), *found], sql.derived(line, "line"))
-        asks = exp.NEQ(this=sql.column("place"), expression=sql.integer(AT))
+        asks = sql.unequal("place", AT)
         return exp.select("*").from_(sql.derived(every, "f")).where(asks)
 
 
@@ -50,7 +50,7 @@ def comparisons(condition: exp.Expression) -> list[exp.Expression]:
         return [condition]
     low, high = condition.args["low"].copy(), condition.args["high"].copy()
     point = condition.this
-    return [exp.GTE(this=point.copy(), expression=low), exp.LTE(this=point.copy(), expression=high)]
+    return [sql.at_least(point, low), sql.at_most(point, high)]
 
 
 def ends_of(condition: exp.Expression, is_point: Test, is_end: Test) -> Iterator[tuple[exp.Expression, End]]:
@@ -78,17 +78,15 @@ def slots(
     slots up to here, of all keys; `base` that before this key, and `most` how many it has. A slot starts at a point
     whose predecessor is none; among equal points the first one is that, whichever it is."""
     before = sql.window(exp.Lag(this=sql.column("which")), keys, order)
-    starts = sql.every(
-        [is_(POINT), exp.NEQ(this=sql.coalesce(before, sql.integer(LOW)), expression=sql.integer(POINT))]
-    )
+    starts = sql.every([is_(POINT), sql.unequal(sql.coalesce(before, LOW), POINT)])
     own = _columns([*kept, *keys, *order, "which"])
-    steps = sql.select([*own, (sql.case(starts, sql.integer(1), sql.integer(0)), "start")], sql.derived(line, "line"))
-    at = sql.window(sql.total(sql.column("start")), (), (*keys, *order))
+    steps = sql.select([*own, (sql.case(starts, 1, 0), "start")], sql.derived(line, "line"))
+    at = sql.window(sql.total("start"), (), (*keys, *order))
     placed_at: sql.Named = [*_columns([*kept, *keys, "which", "start"]), (sql.double(at), "at")]
     placed = sql.select(placed_at, sql.derived(steps, "steps"))
-    earlier = exp.Min(this=sql.minus(sql.column("at"), sql.column("start")))
-    base, last = (sql.window(each, keys) for each in (earlier, sql.largest(sql.column("at"))))
-    outputs = [*_columns([*kept, *keys, "which", "at"]), (base, "base"), (sql.minus(last, base.copy()), "most")]
+    earlier = sql.smallest(sql.minus("at", "start"))
+    base, last = (sql.window(each, keys) for each in (earlier, sql.largest("at")))
+    outputs = [*_columns([*kept, *keys, "which", "at"]), (base, "base"), (sql.minus(last, base), "most")]
     return sql.select(outputs, sql.derived(placed, "placed"))
 
 
@@ -96,15 +94,15 @@ def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int]
     """Of the intervals that these names tell apart, from the first slot that one has to the first one after it. `kinds`
     of ends: an interval may be open. Of a level it has the nodes at its two ends that are not within a node of the next
     level that is within it: those from a, and those before b."""
-    slot = sql.minus(sql.column("at"), sql.column("base"))
+    slot = sql.minus("at", "base")
 
     def of(kind: int, otherwise: exp.Expression) -> exp.Expression:
-        return sql.coalesce(exp.Min(this=sql.case(is_(kind), slot.copy())), otherwise) if kind in kinds else otherwise
+        return sql.coalesce(sql.smallest(sql.case(is_(kind), slot)), otherwise) if kind in kinds else otherwise
 
-    low, high = of(LOW, sql.number(0)), of(HIGH, exp.Min(this=sql.column("most")))
-    base = exp.Min(this=sql.column("base"))
+    low, high = of(LOW, sql.number(0)), of(HIGH, sql.smallest("most"))
+    base = sql.smallest("base")
     ends = sql.select([*_columns(names), (base, "base"), (low, "low"), (high, "high")], found)
-    ends = sql.where(ends, exp.NEQ(this=sql.column("which"), expression=sql.integer(POINT)))
+    ends = sql.where(ends, sql.unequal("which", POINT))
     ends = sql.group(ends, [sql.column(name) for name in names])
     first, last = exp.Ceil(this=_share("low")), exp.Floor(this=_share("high"))
     outputs = [*_columns([*names, "base", "level", "size"]), (first, "a"), (last, "b")]
@@ -112,23 +110,23 @@ def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int]
     a, b, nth = sql.column("a"), sql.column("b"), sql.column("nth")
     before, after = _whole(exp.Ceil, a, fan), _whole(exp.Floor, b, fan)
     within = sql.least(before, b)
-    is_low = exp.GTE(this=nth, expression=sql.integer(0))
+    is_low = sql.at_least(nth, 0)
     node = sql.case(is_low, sql.plus(a, nth), sql.plus(b, nth))
-    first_side = exp.LT(this=sql.plus(a, nth), expression=within)
-    last_side = exp.GTE(this=sql.plus(b, nth), expression=sql.greatest(within, after))
+    first_side = sql.less(sql.plus(a, nth), within)
+    last_side = sql.at_least(sql.plus(b, nth), sql.greatest(within, after))
     nths = [*(range(fan - 1) if LOW in kinds else ()), *range(-1, -fan, -1)]
     rows = sql.select([*_columns(names), (_code(node), NODE)], sql.derived(levels, "l"))
     rows = sql.join(rows, _values("nths", ("nth",), [[n] for n in nths]), [])
-    return sql.where(rows, exp.LT(this=a, expression=b), sql.case(is_low, first_side, last_side)).copy()
+    return sql.where(rows, sql.less(a, b), sql.case(is_low, first_side, last_side)).copy()
 
 
 def _whole(towards: type[exp.Expression], place: exp.Expression, fan: int) -> exp.Expression:
-    return sql.product(sql.number(fan), towards(this=exp.Div(this=place.copy(), expression=sql.number(fan))))
+    return sql.product(sql.number(fan), towards(this=sql.ratio(place, sql.number(fan))))
 
 
 def point_nodes(found: exp.Query, names: Sequence[str], fan: int = 2) -> exp.Select:
     """All nodes of points that are `at` these places."""
-    slot = sql.minus(sql.minus(sql.column("at"), sql.column("base")), sql.number(1))
+    slot = sql.minus(sql.minus("at", "base"), 1.0)
     outputs = [*_columns([*names, "base", "most"]), (slot, "slot")]
     places = sql.derived(sql.select(outputs, sql.derived(found, "f")), "p")
     rows = sql.select([*_columns(names), (_code(exp.Floor(this=_share("slot"))), NODE)], places)
@@ -146,22 +144,22 @@ def _values(alias: str, names: Sequence[str], rows: Sequence[Sequence[int]]) -> 
 
 
 def _at_most(name: str, most: str) -> exp.Expression:
-    return exp.LTE(this=sql.column(name), expression=sql.column(most))
+    return sql.at_most(name, most)
 
 
 def _share(name: str) -> exp.Expression:
-    return exp.Div(this=sql.column(name), expression=sql.column("size"))
+    return sql.ratio(name, "size")
 
 
 def _code(node: exp.Expression) -> exp.Expression:
     """One number for a node of all keys: its first slot, and its level."""
-    start = sql.plus(sql.column("base"), sql.product(exp.paren(node.copy()), sql.column("size")))
-    code = sql.plus(sql.product(exp.paren(start), sql.number(LEVELS + 1)), sql.column("level"))
+    start = sql.plus("base", sql.product(exp.paren(node), "size"))
+    code = sql.plus(sql.product(start, sql.number(LEVELS + 1)), "level")
     return exp.cast(code, exp.DType.BIGINT)
 
 
 def is_(kind: int) -> exp.Expression:
-    return sql.equal(sql.column("which"), sql.integer(kind))
+    return sql.equal("which", kind)
 
 
 def _columns(names: Iterable[str]) -> sql.Named:

@@ -69,8 +69,8 @@ def _ranges(a: str, b: str, one: exp.Expression, other: exp.Expression) -> Choic
 
     def line(spans: str, of: exp.Expression, points: str, within: exp.Expression, place: int) -> Line:
         ends = (
-            Place(_of("lower", of), sql.plus(_start(of), sql.integer(place - AT)), LOW),
-            Place(_of("upper", of), sql.case(_of("upper_inc", of), sql.integer(AFTER), sql.integer(BEFORE)), HIGH),
+            Place(_of("lower", of), sql.plus(_start(of), place - AT), LOW),
+            Place(_of("upper", of), sql.case(_of("upper_inc", of), AFTER, BEFORE), HIGH),
         )
         return Line(spans, points, Place(_of("lower", within), _start(within)), ends, unbounded=True, only=only)
 
@@ -83,7 +83,7 @@ def _of(function: str, of: exp.Expression) -> exp.Expression:
 
 def _start(of: exp.Expression) -> exp.Expression:
     is_in = sql.either([_of("lower_inf", of), _of("lower_inc", of)])
-    return sql.case(is_in, sql.integer(AT), sql.integer(AT + _OPEN))
+    return sql.case(is_in, AT, AT + _OPEN)
 
 
 # -- OVERLAPS ----------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _ends(side: exp.Expression, types: Sequence[Column]) -> tuple[exp.Expression
     if types[1].type.lower().startswith("interval"):
         second = sql.plus(first, second)
     whole = sql.every([sql.not_null(first), sql.not_null(second)])
-    return sql.least(first.copy(), second.copy()), sql.case(whole, sql.greatest(first.copy(), second.copy()))
+    return sql.least(first, second), sql.case(whole, sql.greatest(first, second))
 
 
 def _periods(
@@ -141,7 +141,7 @@ def compared(query: Parsed, facts: Facts, first: exp.Expression, second: exp.Exp
     is_in = [isinstance(each, exp.LTE | exp.GTE) for each in (first, second)]
     kind = exp.LT if is_in[0] else exp.LTE
     back: dict[str, exp.Expression] = {
-        a: exp.LT(this=end.copy(), expression=lo.copy()),
+        a: sql.less(end, lo),
         b: kind(this=hi.copy(), expression=start.copy()),
     }
     if not all(
@@ -173,5 +173,5 @@ def _is_rare(query: Parsed, facts: Facts, alias: str, ends: list[exp.Expression]
     one_type, other = (column.type for column in facts.columns(relation, ends))
     if one_type != other:
         return False
-    found = sql.sum_or_zero(sql.case(back.copy(), sql.integer(1), sql.integer(0)))
+    found = sql.sum_or_zero(sql.case(back, 1, 0))
     return one(facts.engine, relation.rows([(found, "n")]))["n"] <= RARE * facts.of(relation).rows

@@ -27,7 +27,7 @@ def terms_of(resolved: exp.Expression) -> Terms | None:
     found = _split(resolved)
     if found and (constant := found.pop(_CONSTANT, None)):
         first = next(iter(found))
-        found[first] = exp.Add(this=_inner(found[first]), expression=_inner(constant))
+        found[first] = sql.plus(_inner(found[first]), _inner(constant))
     return found
 
 
@@ -86,7 +86,7 @@ def _both(operator: type[exp.Add | exp.Sub], left: Terms | None, right: Terms | 
 
 def _negated(term: exp.Expression) -> exp.Expression:
     """As a double: the type of the term may have no negative numbers, and that of the sum has."""
-    return exp.Neg(this=sql.double(term))
+    return sql.negated(sql.double(term))
 
 
 def _inner(term: exp.Expression) -> exp.Expression:

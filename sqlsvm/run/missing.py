@@ -62,5 +62,5 @@ def _name(query: FeatureQuery, feature: Feature) -> str:
 
 def _counted(feature: Feature, name: str) -> Feature:
     """1 where it is NULL."""
-    is_null = sql.case(sql.is_null(feature.value), sql.number(1), sql.number(0))
+    is_null = sql.case(sql.is_null(feature.value), 1.0, 0.0)
     return Feature(name, feature.relation, is_null, "numeric")

@@ -52,8 +52,8 @@ def check_weight_of(work: Workspace, query: FeatureQuery, weight: Feature, total
 def is_odd(w: exp.Expression) -> exp.Expression:
     """NOT (w >= 0 AND w < infinity). On both engines NaN is greater than all numbers. A NULL is not odd."""
     number, infinity = sql.double(w.copy()), sql.double(exp.Literal.string("Infinity"))
-    not_negative = exp.GTE(this=number, expression=sql.integer(0))
-    return exp.not_(exp.and_(not_negative, exp.LT(this=number.copy(), expression=infinity)))
+    not_negative = sql.at_least(number, 0)
+    return exp.not_(exp.and_(not_negative, sql.less(number.copy(), infinity)))
 
 
 def _total(work: Workspace, plan: Plan, mark: Feature) -> float:
@@ -67,4 +67,4 @@ def _total(work: Workspace, plan: Plan, mark: Feature) -> float:
 
 
 def _one_if(condition: exp.Expression) -> exp.Expression:
-    return sql.case(condition, sql.number(1), sql.number(0))
+    return sql.case(condition, 1.0, 0.0)

@@ -110,7 +110,7 @@ class JournalStore(Store):
         query = sql.select(sql.columns(_COLUMNS), self._table())
         given = [] if name is None else [name]
         for place, _ in enumerate(given, 1):
-            query = sql.where(query, sql.equal(sql.column("name"), sql.text(exp.Parameter(this=sql.integer(place)))))
+            query = sql.where(query, sql.equal("name", sql.text(exp.Parameter(this=sql.integer(place)))))
         try:
             rows = self._engine.fetch(query, given)
         except StatementError as error:

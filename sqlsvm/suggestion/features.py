@@ -77,7 +77,7 @@ def _feature(column: Looked, time: Looked, rows: Joined, taken: set[str]) -> Fea
 
 
 def days_between(earlier: exp.Expression, later: exp.Expression) -> exp.Expression:
-    return exp.Div(this=exp.paren(sql.minus(seconds(later), seconds(earlier))), expression=sql.integer(DAY))
+    return sql.ratio(sql.minus(seconds(later), seconds(earlier)), DAY)
 
 
 def _is_late(column: Looked, time: Looked) -> bool:

@@ -119,7 +119,7 @@ class _Asked:
         return all(self._different(rows, value) for rows in (first, table.place.copy()))  # most that repeat do so early
 
     def _different(self, rows: exp.Expr, value: exp.Column) -> bool:
-        sizes = [(exp.Count(this=value.copy()), "n"), (sql.different(value.copy()), "d"), (sql.count(), "c")]
+        sizes = [(exp.Count(this=value.copy()), "n"), (sql.different(value), "d"), (sql.count(), "c")]
         found = self.engine.fetch(sql.select(sizes, rows))
         return bool(found["n"][0] == found["d"][0] == found["c"][0] > 0)
 

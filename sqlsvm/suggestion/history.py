@@ -100,7 +100,7 @@ class Block:
         order = [events.time.expression, *self._ties()]
         place = exp.Window(
             this=exp.RowNumber(),
-            partition_by=[key.copy() for key in keys],
+            partition_by=[*keys],
             order=exp.Order(expressions=[exp.Ordered(this=value, nulls_first=False) for value in order]),
         )
         outputs = [
@@ -108,8 +108,8 @@ class Block:
             (place, NUMBER),
             (second, SECOND),
             (events.time.expression, WHEN),
-            *((self._block(second.copy(), w), self.block_of(w)) for w in self.windows),
-            *((m.value.copy(), m.name) for m in self.measures),
+            *((self._block(second, w), self.block_of(w)) for w in self.windows),
+            *((m.value, m.name) for m in self.measures),
             *((v.expression, f"last_{v.column.name}") for v in self.further),
         ]
         present = [sql.not_null(value) for value in (*keys, second)]
@@ -119,7 +119,7 @@ class Block:
         """What orders rows of one time: a key, or all that is read of them."""
         table, alias = self.events.rows.table, self.events.rows.alias
         names = min((sorted(key) for key in table.keys), key=len, default=[])
-        return [sql.named(n, alias) for n in names] or [m.value.copy() for m in self.measures]
+        return [sql.named(n, alias) for n in names] or [m.value for m in self.measures]
 
     def _read(self) -> set[str]:
         found = {column.table for m in self.measures for column in m.value.find_all(exp.Column)}
@@ -129,14 +129,14 @@ class Block:
         return f"block_{window.name}"
 
     def _block(self, second: exp.Expression, window: Window) -> exp.Expression:
-        return exp.Floor(this=exp.Div(this=second, expression=sql.number(window.size)))
+        return exp.Floor(this=sql.ratio(second, sql.number(window.size)))
 
     def _from_edge(self, part: Part) -> exp.Expression:
         """The time since the edge between the two blocks of a window, in days."""
         block = sql.column(part.block)
-        first = block if part.is_later else exp.paren(sql.plus(block, sql.integer(1)))
-        since = exp.paren(sql.minus(sql.column(SECOND), sql.product(first, sql.number(part.window.size))))
-        return exp.Div(this=since, expression=sql.integer(DAY)) if self.is_date else since
+        first = block if part.is_later else sql.plus(block, 1)
+        since = sql.minus(SECOND, sql.product(first, sql.number(part.window.size)))
+        return sql.ratio(since, DAY) if self.is_date else since
 
     def _past(self) -> exp.Window:
         return _named_window(PAST, self.keys)
@@ -184,10 +184,10 @@ class Block:
         counted = sql.window(exp.Count(this=is_row), self.keys, (MARK, IS_ROW))
         names = [*self.keys, SECOND, IS_ROW, ASKED]
         inner = sql.select([*sql.columns(names), (counted, "rows_before")], sql.derived(line, "line"))
-        own = sql.equal(sql.column(IS_ROW), sql.integer(0))
+        own = sql.equal(IS_ROW, 0)
         by = [*sql.columns(self.keys), (sql.column(SECOND), SECOND)]
         numbers = [
-            (sql.largest(sql.case(sql.equal(sql.column(ASKED), sql.integer(n)), sql.column("rows_before"))), name)
+            (sql.largest(sql.case(sql.equal(ASKED, n), "rows_before")), name)
             for n, name in enumerate([NUMBER, *(f"{NUMBER}_{w.name}" for w in self.windows)])
         ]
         return sql.group(
@@ -217,7 +217,7 @@ class Block:
             block = self._block(second, part.window)
             if not part.is_later:
                 number = sql.column(f"{NUMBER}_{part.window.name}", self.at("before"))
-                place, block = sql.plus(number, sql.integer(1)), sql.minus(block, sql.integer(1))
+                place, block = sql.plus(number, 1), sql.minus(block, 1)
             table, found = self._known_at(part.name, place, points)
             yield table, [*found, sql.equal(sql.column(part.block, self.at(part.name)), block)]
 
@@ -235,9 +235,9 @@ class Block:
     def outputs(self, points: str) -> Iterator[tuple[exp.Expression, str]]:
         """What is known of a point."""
         rows = sql.column(NUMBER, self.at("before"))
-        yield sql.coalesce(rows, sql.integer(0)), "count"
-        since: exp.Expression = exp.paren(sql.minus(sql.column(SECOND, points), self._last(SECOND)))
-        yield (exp.Div(this=since, expression=sql.integer(DAY)), "days_since") if self.is_date else (since, "since")
+        yield sql.coalesce(rows, 0), "count"
+        since: exp.Expression = sql.minus(sql.column(SECOND, points), self._last(SECOND))
+        yield (sql.ratio(since, DAY), "days_since") if self.is_date else (since, "since")
         if self.is_date:
             yield self._last(WHEN), LAST
         for measure in self.measures:
@@ -256,7 +256,7 @@ class Block:
         yield rows, "count"
         for measure in self.measures:
             n, total = (self._both(kind, measure.name, window) for kind in ("known", "total"))
-            mean = exp.Div(this=total, expression=_nonzero(n))
+            mean = sql.ratio(total, _nonzero(n))
             whole = sql.plus(sql.number(measure.centre), mean) if measure.centre else mean
             yield _or_usual(whole, measure.usual), f"{'share' if measure.is_share else 'mean'}_{measure.name}"
             if not measure.is_share:
@@ -267,11 +267,8 @@ class Block:
                 yield _or_usual(self._trend(measure, window, n, total), 0.0), f"trend_{measure.name}"
 
     def _both(self, kind: str, measure: str, window: Window) -> exp.Expression:
-        terms = [
-            sql.coalesce(sql.column(self.sum_of(kind, measure, part.name), self.at(part.name)), sql.integer(0))
-            for part in parts([window])
-        ]
-        return exp.paren(sql.plus(*terms))
+        names = ((self.sum_of(kind, measure, part.name), self.at(part.name)) for part in parts([window]))
+        return sql.plus(*(sql.coalesce(sql.column(*name), 0) for name in names))
 
     def _extreme(
         self, of: type[exp.Least | exp.Greatest], kind: str, measure: Measure, window: Window
@@ -282,22 +279,19 @@ class Block:
 
     def _deviation(self, measure: Measure, window: Window, n: exp.Expression, total: exp.Expression) -> exp.Expression:
         """Not below 0 by rounding, and NULL of fewer than two."""
-        square = exp.Div(this=sql.product(total, total.copy()), expression=_nonzero(n))
-        over = exp.paren(sql.minus(self._both("squares", measure.name, window), square))
+        square = sql.ratio(sql.product(total, total), _nonzero(n))
+        over = sql.minus(self._both("squares", measure.name, window), square)
         left = exp.Greatest(this=over, expressions=[sql.number(0)], ignore_nulls=True)
-        others = exp.paren(sql.minus(n.copy(), sql.integer(1)))
-        enough = exp.GT(this=n.copy(), expression=sql.integer(1))
-        return sql.case(enough, exp.Sqrt(this=exp.Div(this=left, expression=others)))
+        return sql.case(sql.more(n, 1), exp.Sqrt(this=sql.ratio(left, sql.minus(n, 1))))
 
     def _trend(self, measure: Measure, window: Window, n: exp.Expression, total: exp.Expression) -> exp.Expression:
         """NULL where all times are the same, or nearly."""
-        products, times, squares = (
-            self._both(of, measure.name, window) for of in ("products", "times", "times_squared")
-        )
-        left = exp.paren(sql.minus(sql.product(n, products), sql.product(total, times)))
-        spread = exp.paren(sql.minus(sql.product(n, squares), sql.product(times, times.copy())))
-        differ = exp.GT(this=spread, expression=sql.product(sql.number(SAME), n, squares))
-        return sql.case(differ, exp.Div(this=left, expression=spread.copy()))
+        kinds = "products", "times", "times_squared"
+        products, times, squares = (self._both(of, measure.name, window) for of in kinds)
+        left = sql.minus(sql.product(n, products), sql.product(total, times))
+        spread = sql.minus(sql.product(n, squares), sql.product(times, times))
+        differ = sql.more(spread, sql.product(sql.number(SAME), n, squares))
+        return sql.case(differ, sql.ratio(left, spread))
 
 
 def _or_usual(value: exp.Expression, usual: float) -> exp.Expression:
@@ -305,7 +299,7 @@ def _or_usual(value: exp.Expression, usual: float) -> exp.Expression:
 
 
 def _nonzero(n: exp.Expression) -> exp.Expression:
-    return exp.Nullif(this=n.copy(), expression=sql.integer(0))
+    return exp.Nullif(this=n, expression=sql.integer(0))
 
 
 def _over_past(measure: Measure, is_date: bool) -> Iterator[tuple[str, exp.Expression]]:
@@ -314,27 +308,26 @@ def _over_past(measure: Measure, is_date: bool) -> Iterator[tuple[str, exp.Expre
         yield "share", exp.Avg(this=value)
         return
     yield "mean", exp.Avg(this=value)
-    yield "min", exp.Min(this=value.copy())
-    yield "max", exp.Max(this=value.copy())
-    yield "stddev", exp.StddevSamp(this=value.copy())
-    second: exp.Expression = sql.column(SECOND)
-    unit = exp.Div(this=second, expression=sql.integer(DAY)) if is_date else second
-    yield "trend", exp.RegrSlope(this=value.copy(), expression=unit)
+    yield "min", sql.smallest(value)
+    yield "max", sql.largest(value)
+    yield "stddev", exp.StddevSamp(this=value)
+    unit = sql.ratio(SECOND, DAY) if is_date else sql.column(SECOND)
+    yield "trend", exp.RegrSlope(this=value, expression=unit)
 
 
 def _over_block(measure: Measure, time: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
     value = sql.column(measure.name)
-    around = exp.paren(sql.minus(value, sql.number(measure.centre))) if measure.centre else value
-    yield "known", exp.Count(this=value.copy())
-    yield "total", exp.Sum(this=around)
+    around = sql.minus(value, sql.number(measure.centre)) if measure.centre else value
+    yield "known", exp.Count(this=value)
+    yield "total", sql.total(around)
     if not measure.is_share:
-        yield "min", exp.Min(this=value.copy())
-        yield "max", exp.Max(this=value.copy())
-        yield "squares", exp.Sum(this=sql.product(around.copy(), around.copy()))
+        yield "min", sql.smallest(value)
+        yield "max", sql.largest(value)
+        yield "squares", sql.total(sql.product(around, around))
         known = sql.case(sql.not_null(value), time)
-        yield "times", exp.Sum(this=known)
-        yield "times_squared", exp.Sum(this=sql.product(known, time))
-        yield "products", exp.Sum(this=sql.product(around, time))
+        yield "times", sql.total(known)
+        yield "times_squared", sql.total(sql.product(known, time))
+        yield "products", sql.total(sql.product(around, time))
 
 
 def _named_window(name: str, by: Sequence[str], *, descending: bool = False) -> exp.Window:

@@ -126,10 +126,10 @@ def _plain(value: Value) -> exp.Expression:
     if kind == "categorical":
         return sql.text(own)
     if kind == "boolean":
-        return sql.double(sql.by_truth(own, sql.integer(1), sql.integer(0)))
+        return sql.double(sql.by_truth(own, 1, 0))
     if kind == "numeric":
         return sql.double(own)
-    return seconds(own) if kind in DATES else sql.double(sql.case(sql.not_null(own), sql.integer(1)))
+    return seconds(own) if kind in DATES else sql.double(sql.case(sql.not_null(own), 1))
 
 
 def _read(values: Values, value: Value) -> Values:

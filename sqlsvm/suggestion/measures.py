@@ -68,9 +68,7 @@ def _number(events: Events, column: Looked, taken: set[str]) -> Measure:
     value = column.value.expression
     name = unused([_name(events, column)], taken)
     if column.kind == "boolean":
-        return Measure(
-            sql.by_truth(value, sql.number(1), sql.number(0)), name, True, usual=_round(float(column.known.mean()))
-        )
+        return Measure(sql.by_truth(value, 1.0, 0.0), name, True, usual=_round(float(column.known.mean())))
     usual, spread = _round(float(np.mean(column.known))), _round(float(np.std(column.known)))
     return Measure(sql.double(value), name, centre=_centre(column), usual=usual, spread=spread)
 
@@ -90,4 +88,4 @@ def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure
         if RARE <= share <= 1 - RARE / 2:
             name = unused([word(f"{_name(events, column)}_{word(str(value))[:20]}")], taken)
             is_so = sql.equal(column.value.expression, exp.Literal.string(str(value)))
-            yield Measure(sql.case(is_so, sql.number(1), sql.number(0)), name, True, usual=_round(share))
+            yield Measure(sql.case(is_so, 1.0, 0.0), name, True, usual=_round(share))

@@ -181,7 +181,7 @@ class _Maker:
     def _first(self) -> tuple[float, int]:
         """The first time, and how many follow it: as late as the data allow, and back to their first row."""
         at = moment(self.time)
-        sizes: sql.Named = [(exp.Min(this=at), "low"), (exp.Max(this=at.copy()), "high")]
+        sizes: sql.Named = [(sql.smallest(at), "low"), (sql.largest(at), "high")]
         found = self.engine.fetch(sql.select(sizes, aliased(self.rows.place, self.time.alias)))
         low, high = (float(found[name][0]) for name in ("low", "high"))
         if not np.isfinite(high - low):
@@ -202,7 +202,7 @@ class _Maker:
         made = sql.select([(self._at(first), self.time_name)], source)
         at = Value("times", replace(self.time.column, name=self.time_name))
         second = moment(at)
-        own = [(at.expression, self.time_name), (second, SECOND), (self._block(second.copy()), BLOCK)]
+        own = [(at.expression, self.time_name), (second, SECOND), (self._block(second), BLOCK)]
         return sql.select(own, sql.derived(made, "times"))
 
     def _at(self, first: float) -> exp.Expression:
@@ -218,7 +218,7 @@ class _Maker:
         return exp.cast(later, "date") if kind == "date" else later
 
     def _block(self, second: exp.Expression) -> exp.Expression:
-        return exp.Floor(this=exp.Div(this=second, expression=sql.number(self.every.size)))
+        return exp.Floor(this=sql.ratio(second, sql.number(self.every.size)))
 
     # -- rows near a time ----------------------------------------------------------------------------------------------
 
@@ -234,16 +234,16 @@ class _Maker:
         n = exp.TableAlias(this=exp.to_identifier("blocks"), columns=[exp.to_identifier("n")])
         blocks = exp.Table(this=sql.series(sql.integer(-back), sql.integer(ahead)), alias=n)
         at = sql.column("row_second", "r")
-        block = sql.plus(self._block(at), sql.column("n", "blocks"))
+        block = sql.plus(self._block(at), "blocks.n")
         names = [*self.names, *outputs]
         plain = [(sql.named(name, "r"), name) for name in names]
         made = sql.select([*plain, (sql.named(self.time_name, self.times), self.time_name)], sql.derived(rows, "r"))
         made = sql.join(sql.also(made, [(sql.column(SECOND, self.times), SECOND)]), blocks, [])
         made = sql.join(made, sql.table(self.times), [sql.equal(sql.column(BLOCK, self.times), block)])
-        gap = exp.paren(sql.minus(sql.column("row_second", "r"), sql.column(SECOND, self.times)))
+        gap = sql.minus("r.row_second", sql.column(SECOND, self.times))
         bounds = (
-            exp.GT(this=gap, expression=sql.number(-before or 0.0)),
-            exp.LTE(this=gap.copy(), expression=sql.number(after)),
+            sql.more(gap, sql.number(-before or 0.0)),
+            sql.at_most(gap, sql.number(after)),
         )
         return sql.where(made, *bounds)
 
@@ -253,12 +253,12 @@ class _Maker:
         if self.active:
             return self._near({}, self.active.size, 0.0).distinct(copy=False)
         exists = begun or self._first_rows()
-        later = exp.GTE(this=sql.column(SECOND, self.times), expression=sql.column("begun", "e"))
+        later = sql.at_least(sql.column(SECOND, self.times), "e.begun")
         return sql.join(sql.select([*own, *at], sql.derived(exists, "e")), sql.table(self.times), [later])
 
     def _first_rows(self) -> exp.Select:
         keys = [(key.expression, key.column.name) for key in self.keys]
-        first = exp.Min(this=moment(self.time))
+        first = sql.smallest(moment(self.time))
         made = sql.where(
             sql.select([*keys, (first, "begun")], aliased(self.rows.place, self.time.alias)),
             *(sql.not_null(key) for key, _ in keys),
@@ -271,12 +271,12 @@ class _Maker:
         value = column_of(self.engine, self.rows, "--sum", self.wanted.sum) if self.wanted.sum else None
         near = self._near({"counted": value.expression} if value else {}, 0.0, self.within.size)
         by: sql.Named = [*((sql.named(name, "n"), name) for name in self.names), (sql.column(SECOND, "n"), SECOND)]
-        found = sql.total(sql.column("counted", "n")) if value else sql.count()
+        found = sql.total("n.counted") if value else sql.count()
         return sql.grouped(by, [(found, "found")], sql.derived(near, "n"))
 
     def _labelled(self, label: str) -> exp.Select:
         found: exp.Expression = sql.column("found", self.next)
-        value = sql.is_null(found) if self.wanted.none else sql.coalesce(found, sql.integer(0))
+        value = sql.is_null(found) if self.wanted.none else sql.coalesce(found, 0)
         names = [*self.names, self.time_name]
         own = [(sql.named(name, self.asked), name) for name in names]
         on = [sql.equal(sql.named(n, self.next), sql.named(n, self.asked)) for n in (*self.names, SECOND)]

@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
@@ -66,14 +64,14 @@ def _rate(engine: Engine, events: Events) -> tuple[float, float] | None:
         return None
     s = moment(events.time)
     keys = [(key.expression, f"k{n}") for n, key in enumerate(events.keys)]
-    sizes = [(sql.count(), "n"), (exp.Min(this=s), "low"), (exp.Max(this=s.copy()), "high")]
+    sizes = [(sql.count(), "n"), (sql.smallest(s), "low"), (sql.largest(s), "high")]
     each = sql.derived(sql.group(events.rows.select([*keys, *sizes]), [key for key, _ in keys]), "o")
     low, high = sql.column("low"), sql.column("high")
     spans = sql.total(sql.minus(high, low))
     asked = [
-        (sql.total(sql.column("n")), "n"),
+        (sql.total("n"), "n"),
         (spans, "spans"),
-        (sql.minus(exp.Max(this=high.copy()), exp.Min(this=low.copy())), "whole"),
+        (sql.minus(sql.largest(high), sql.smallest(low)), "whole"),
     ]
     found = {name: float(values[0]) for name, values in engine.fetch(sql.select(asked, each)).items()}
     if not found["spans"] > 0:

@@ -25,14 +25,14 @@ def levels_statement() -> Statement:
 def compressed(entries: exp.Select, keys: list[str]) -> exp.Select:
     """SELECT keys, s, c: a sketch of entries (keys, s, c) in which no (keys, s) occurs twice."""
     level = sql.column("level")
-    before = sql.window(exp.Lag(this=level.copy()), keys, ["level"])
+    before = sql.window(exp.Lag(this=level), keys, ["level"])
     c = (sql.minus(level, sql.or_zero(before)), "c")
     return sql.select([*sql.columns([*keys, "s"]), c], sql.derived(reached(entries, keys), "t"))
 
 
 def reached(entries: exp.Select, keys: list[str]) -> exp.Select:
     """SELECT keys, level, MIN(s) AS s: for each level that a cumulative count is rounded down to, where it is first."""
-    f, first = sql.column("f"), exp.Min(this=sql.column("s"))
+    f, first = sql.column("f"), sql.smallest("s")
     floor = sql.window(sql.largest(f), [], ["n", "f"], running=True)
     looked_up = [*sql.columns([*keys, "s", "f"]), (floor, "level")]
     floored = sql.select(looked_up, sql.derived(_with_levels(entries, keys), "m"))
@@ -42,7 +42,7 @@ def reached(entries: exp.Select, keys: list[str]) -> exp.Select:
 
 def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
     """Entries with cumulative counts n, and the levels. Of equal n the level comes first: its f is not NULL."""
-    n = sql.window(sql.total(sql.column("c")), keys, ["s"], running=True)
+    n = sql.window(sql.total("c"), keys, ["s"], running=True)
     own = [*sql.columns([*keys, "s"]), (n, "n"), (sql.double(exp.null()), "f")]
     of_levels = [*((exp.null(), name) for name in (*keys, "s")), (sql.column("f"), "n"), (sql.column("f"), "f")]
     return sql.union_all(sql.select(own, sql.derived(entries, "e")), sql.select(of_levels, sql.table(LEVELS_TABLE)))

@@ -48,20 +48,20 @@ def thresholds(plan: Plan) -> Iterator[Statement]:
         yield from Tally(plan, signed=False).scores()
         yield from messages.forward()
         yield statement("margins", _margins_of_messages(plan, messages), MARGINS)
-    reached = sql.window(sql.total(sql.column(COUNT)), (), ["z"], running=True, descending=True)
+    reached = sql.window(sql.total(COUNT), (), ["z"], running=True, descending=True)
     entry: Named = [(reached, "at"), (sql.integer(1), "kind"), (sql.column("z"), "z")]
     level: Named = [(sql.column("f"), "at"), (sql.integer(0), "kind"), (sql.double(exp.null()), "z")]
     both = sql.union_all(sql.select(level, sql.table(LEVELS_TABLE)), sql.select(entry, sql.table(MARGINS)))
-    best = sql.window(sql.largest(sql.column("z")), (), ["at", "kind"], running=True, descending=True)
+    best = sql.window(sql.largest("z"), (), ["at", "kind"], running=True, descending=True)
     ranked: Named = [(sql.column("at"), "f"), (sql.column("kind"), "kind"), (best, "threshold")]
     rows = sql.derived(sql.select(ranked, sql.derived(both, "b")), "r")
-    found = sql.select(sql.columns(["f", "threshold"]), rows).where(sql.equal(sql.column("kind"), sql.integer(0)))
+    found = sql.select(sql.columns(["f", "threshold"]), rows).where(sql.equal("kind", 0))
     yield statement(THRESHOLDS, found.order_by(sql.column("f")))
 
 
 def _margins_of_rows(plan: Plan) -> exp.Select:
     rows = scored(plan, plan.bags[0].core)
-    z = sql.minus(sql.number(1), sql.column("p"))
+    z = sql.minus(1.0, "p")
     size = sql.total(weight_of(rows)) if "w" in rows.named_selects else sql.count()
     found = sql.grouped([(z, "z")], [(size, COUNT)], sql.derived(rows, "s"))
     return found.where(plan.design.target.is_chosen(sql.column(CODE)))
@@ -69,12 +69,12 @@ def _margins_of_rows(plan: Plan) -> exp.Select:
 
 def _margins_of_messages(plan: Plan, messages: Messages) -> exp.Select:
     """A total is margin - bound; on the grid in buckets."""
-    total = sql.plus(sql.column("s", "l"), sql.column("s", "r"))
-    met = messages.across([(total, "total"), (sql.product(sql.column("c", "l"), sql.column("c", "r")), COUNT)])
+    total = sql.plus("l.s", "r.s")
+    met = messages.across([(total, "total"), (sql.product("l.c", "r.c"), COUNT)])
     margin: exp.Expression = sql.plus(sql.double(sql.column("total")), sql.parameter(BOUND))
     if plan.method == "grid":
         whole = exp.Ceil(this=sql.product(sql.parameter(BOUND), sql.parameter(BUCKETS)))
         buckets = sql.plus(sql.double(sql.column("total")), whole)
-        margin = exp.Div(this=exp.paren(buckets), expression=sql.parameter(BUCKETS))
-    z = sql.minus(sql.number(1), exp.paren(margin))
-    return sql.grouped([(z, "z")], [(sql.total(sql.column(COUNT)), COUNT)], sql.derived(met, "m"))
+        margin = sql.ratio(buckets, sql.parameter(BUCKETS))
+    z = sql.minus(1.0, margin)
+    return sql.grouped([(z, "z")], sql.totals([COUNT]), sql.derived(met, "m"))

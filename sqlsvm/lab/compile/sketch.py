@@ -36,7 +36,7 @@ EXCESS = "excess"
 
 def perturbed(term: exp.Expression) -> exp.Expression:
     """theta x + slack |theta x|: the paper's rows moved to where they count less, each coordinate by itself."""
-    return sql.plus(term, sql.product(sql.parameter(SLACK), exp.Abs(this=term.copy())))
+    return sql.plus(term, sql.product(sql.parameter(SLACK), exp.Abs(this=term)))
 
 
 def counted(plan: Plan, bend: Bend = straight, step: Step = STEP) -> Iterator[Statement]:
@@ -64,7 +64,7 @@ def sizes(plan: Plan) -> Iterator[Statement]:
     for bag in plan.bags:
         rows = scored(plan, bag.core)
         w = weight_of(rows)
-        smallest = sql.coalesce(exp.Min(this=sql.case(sql.positive(w), w)), sql.number(1))
+        smallest = sql.coalesce(sql.smallest(sql.case(sql.positive(w), w)), 1.0)
         outputs: Named = [(sql.sum_or_zero(w), "total"), (smallest, "smallest")]
         yield statement(size_name(bag), sql.select(outputs, sql.derived(rows, "s")))
 
@@ -96,7 +96,7 @@ class Sketch:
         root, links = self._leaf()
         yield from self._arriving(root, links)
         levels = sql.derived(reached(self._entries(root, links, []), []), "t")
-        z = sql.minus(sql.minus(sql.number(1), sql.parameter(BOUND)), sql.column("s"))  # s is margin - bound
+        z = sql.minus(sql.minus(1.0, sql.parameter(BOUND)), "s")  # s is margin - bound
         yield statement(REACHED, sql.select([(sql.column("level"), "f"), (z, "threshold")], levels).order_by("f"))
 
     def excess(self) -> Iterator[Statement]:
@@ -105,7 +105,7 @@ class Sketch:
         root, links = self._leaf()
         yield from self._arriving(root, links)
         found = self._below_with(root, links[0]) if links else self._below_alone(root)
-        area = sql.sum_or_zero(sql.product(sql.column("c"), sql.column("below")))
+        area = sql.sum_or_zero(sql.product("c", "below"))
         yield statement(EXCESS, sql.select([(area, EXCESS)], sql.derived(found, "t")))
 
     def _leaf(self) -> tuple[int, list[Link]]:
@@ -167,8 +167,8 @@ class Sketch:
         """SELECT keys, a.s + b.s AS s, SUM(a.c * b.c) AS c FROM (SELECT DISTINCT keys FROM states) q JOIN a JOIN b"""
         keys = self._keys([*left, *right])
         wanted = sql.select(sql.columns(keys) or [(sql.integer(1), "one")], sql.table(states_table(bag, 0)))
-        columns = [*sql.columns(keys, "q"), (sql.plus(sql.column("s", "a"), sql.column("s", "b")), "s")]
-        c = sql.total(sql.product(sql.column("c", "a"), sql.column("c", "b")))
+        columns = [*sql.columns(keys, "q"), (sql.plus("a.s", "b.s"), "s")]
+        c = sql.total(sql.product("a.c", "b.c"))
         made = sql.grouped(columns, [(c, "c")], sql.derived(wanted.distinct(), "q"))
         return self._joined(self._joined(made, bag, left, "a"), bag, right, "b")
 
@@ -181,14 +181,14 @@ class Sketch:
         lined_up = sql.union_all(self._lacking(bag, links, size, strict), self._arrived(bag, last, strict))
         before = (self._before(sql.column("arrived"), last), "before")
         found = sql.select([*sql.columns([*names, "c"]), before], sql.derived(lined_up, "e"))
-        v = sql.total(sql.product(sql.column("c"), sql.column("before")))
+        v = sql.total(sql.product("c", "before"))
         made = _of_states(sql.grouped(sql.columns(names), [(v, "v")], sql.derived(found, "t")))
         return statement(f"values of {bag_name(self.plan, bag)}", made, value_table(bag, 0))
 
     def _below_alone(self, root: int) -> exp.Select:
-        below = exp.Neg(this=sql.column("s"))
+        below = sql.negated("s")
         states = sql.select([(sql.column("c"), "c"), (below, "below")], sql.table(states_table(root, 0)))
-        return states.where(exp.LT(this=sql.column("s"), expression=sql.integer(0)))
+        return states.where(sql.less("s", 0))
 
     def _below_with(self, root: int, last: Link) -> exp.Select:
         """The sum of at - s over what arrives before is at * how much that is, less the sum of its s."""
@@ -196,7 +196,7 @@ class Sketch:
         lacking = self._lacking(root, [], sql.column("c", "q"), strict=True)
         lined_up = sql.union_all(lacking, self._arrived(root, last, strict=True))
         taken = self._before(sql.product(arrived, at), last)
-        below = sql.minus(sql.product(at.copy(), self._before(arrived.copy(), last)), taken)
+        below = sql.minus(sql.product(at, self._before(arrived, last)), taken)
         found = sql.select([(sql.column("c"), "c"), (below, "below")], sql.derived(lined_up, "e"))
         return _of_states(sql.select(sql.columns(["c", "below"]), sql.derived(found, "b")))
 
@@ -204,7 +204,7 @@ class Sketch:
         return sql.window(sql.total(value), self._keys([last]), ["at", "rank"], running=True)
 
     def _lacking(self, bag: int, links: Sequence[Link], size: exp.Expression, strict: bool) -> exp.Select:
-        at = exp.Neg(this=exp.paren(sql.plus(*_both("s", links))))
+        at = sql.negated(sql.plus(*_both("s", links)))
         outputs = [*sql.columns([*link_keys(self.plan, bag), "s"], "q"), (at, "at")]
         outputs += [(sql.integer(0 if strict else 1), "rank"), (size, "c"), (sql.number(0), "arrived")]
         return self._met(bag, links, outputs)
@@ -235,4 +235,4 @@ def _both(name: str, links: Sequence[Link]) -> list[exp.Expression]:
 
 def _of_states(made: exp.Select) -> exp.Select:
     """What arrives has c = 0 in the line."""
-    return sql.where(made, sql.positive(sql.column("c")))
+    return sql.where(made, sql.positive("c"))

@@ -88,7 +88,7 @@ def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
 def _other_types(query: FeatureQuery, known: Iterable[str]) -> Check:
     """SELECT how many types have changed: other values may be equal now."""
     same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), known, strict=True))
-    changed = sql.plus(*(sql.case(one, sql.number(0), sql.number(1)) for one in same))
+    changed = sql.plus(*(sql.case(one, 0.0, 1.0) for one in same))
     return Check("types", "", sql.select([(changed, "n")]))
 
 
@@ -124,14 +124,14 @@ def _excess(about: str, rows: exp.Expr, keys: list[exp.Column]) -> Check:
     """SELECT how many rows there are beyond one for each key."""
     counted = sql.select([(sql.count(), "c")], rows).where(*(sql.not_null(k) for k in keys))
     grouped = sql.group(counted, [k.copy() for k in keys])
-    beyond = exp.Sub(this=sql.column("c"), expression=sql.number(1))
+    beyond = sql.minus("c", 1.0)
     return Check("unique", about, sql.select([(sql.sum_or_zero(beyond), "n")], sql.derived(grouped, "g")))
 
 
 def _merged(query: FeatureQuery, rounded: Rounded) -> Check:
     """SELECT how many keys become equal to others when they are rounded."""
     keys = " and ".join(term.expression.sql(query.dialect) for term in rounded.exact)
-    lost = exp.Sub(this=sql.column("exact", "c"), expression=sql.column("rounded", "c"))
+    lost = sql.minus("c.exact", "c.rounded")
     counts = sql.derived(rounded.counts(query), "c")
     return Check("rounded", f"{keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
 
@@ -141,16 +141,16 @@ def _other_labels(plan: Plan, label_values: LabelValues, type: str | None) -> Ch
     of the label, if it is not that of the values."""
     label, v = plan.design.target.label, sql.column("v", "r")
     values = [exp.cast(literal(value), type) if type else literal(value) for value in label_values]
-    known = [sql.equal(v.copy(), value) for value in values]
+    known = [sql.equal(v, value) for value in values]
     is_known = exp.Or(this=known[0], expression=known[1])
-    other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))
+    other = sql.case(is_known, 0.0).when(sql.not_null(v), sql.number(1))
     return _counted(plan, "label", label, other)
 
 
 def _odd_weights(plan: Plan, weight: Feature) -> Check:
     v = sql.column("v", "r")
     bad = exp.Or(this=sql.is_null(v), expression=exp.paren(is_odd(v)))
-    return _counted(plan, "weight", weight, sql.case(bad, sql.number(1)))
+    return _counted(plan, "weight", weight, sql.case(bad, 1.0))
 
 
 def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression, about: str | None = None) -> Check:
@@ -169,11 +169,11 @@ def _nulls(plan: Plan, kind: Kind, columns: Sequence[tuple[Feature, str]]) -> It
 def _first_null(plan: Plan, kind: Kind, relation: str, columns: Sequence[tuple[exp.Expression, str]]) -> Check:
     brought = [(expression.copy(), f"v{i}") for i, (expression, _) in enumerate(columns)]
     rows = sql.derived(rows_of(plan.tree.query, relation, brought), "r")
-    is_null = [sql.case(sql.is_null(sql.column(name, "r")), sql.number(1)) for _, name in brought]
+    is_null = [sql.case(sql.is_null(sql.column(name, "r")), 1.0) for _, name in brought]
     counts = sql.derived(sql.select([(sql.sum_or_zero(one), f"n{i}") for i, one in enumerate(is_null)], rows), "c")
     n, about = exp.Case(), exp.Case()
     for i, (_, said) in enumerate(columns):
         counted = sql.column(f"n{i}", "c")
         n.append("ifs", exp.If(this=sql.positive(counted), true=counted.copy()))
-        about.append("ifs", exp.If(this=sql.positive(counted.copy()), true=exp.Literal.string(said)))
+        about.append("ifs", exp.If(this=sql.positive(counted), true=exp.Literal.string(said)))
     return Check(kind, f"{relation} {columns[0][1]}", sql.select([(n, "n"), (about, "about")], counts))

@@ -56,7 +56,7 @@ def largest_groups(plan: Plan) -> Iterator[Statement]:
         keys = [(variables[v].at(rows.relation)[0].expression.copy(), key(v)) for v in rows.on]
         brought = sql.derived(rows_of(query, rows.relation, keys), "r")
         sizes = sql.grouped(sql.columns([name for _, name in keys]), [(sql.count(), "c")], brought)
-        largest = sql.or_zero(sql.largest(sql.column("c")))
+        largest = sql.or_zero(sql.largest("c"))
         yield statement(rows.name, sql.select([(largest, "n")], sql.derived(sizes, "g")))
 
 

@@ -70,7 +70,7 @@ def _among(aggregate: Aggregate) -> Product:
 def _count(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
     present = ONE if aggregate.value is None else times(*map(known, leaves(aggregate.value)))
     total = Total(times(_among(aggregate), present))
-    return (total,), lambda read: exp.cast(sql.coalesce(read(total)[0], sql.integer(0)), type_)
+    return (total,), lambda read: exp.cast(sql.coalesce(read(total)[0], 0), type_)
 
 
 def _count_if(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
@@ -105,7 +105,7 @@ def _sum(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None
 
 
 def _mean(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    return _from_sums(aggregate, sizes, type_, lambda total, rows: exp.Div(this=total, expression=rows))
+    return _from_sums(aggregate, sizes, type_, lambda total, rows: sql.ratio(total, rows))
 
 
 def _extreme(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
@@ -126,8 +126,8 @@ def _any(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None
 
 
 def _of_truths(function: type[exp.Min | exp.Max], value: exp.Expression) -> Made:
-    extreme = Extreme(owner(value), function, sql.by_truth(exp.paren(value), sql.integer(1), sql.integer(0)))
-    return (extreme,), lambda read: sql.equal(read(extreme)[0], sql.integer(1))
+    extreme = Extreme(owner(value), function, sql.by_truth(exp.paren(value), 1, 0))
+    return (extreme,), lambda read: sql.equal(read(extreme)[0], 1)
 
 
 def _spread(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
@@ -140,11 +140,11 @@ def _spread(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | N
 
     def found(read: Read) -> exp.Expression:
         number, _, squares = read(spread)
-        by = exp.paren(sql.minus(number, sql.number(1))) if is_sample else number
-        variance: exp.Expression = exp.Div(this=squares, expression=by)
+        by = sql.minus(number, 1.0) if is_sample else number
+        variance: exp.Expression = sql.ratio(squares, by)
         least = sql.integer(1 if is_sample else 0)
         shown = exp.Sqrt(this=variance) if is_root else variance
-        return sql.case(exp.GT(this=number.copy(), expression=least), exp.cast(shown, type_))
+        return sql.case(sql.more(number.copy(), least), exp.cast(shown, type_))
 
     return (spread,), found
 

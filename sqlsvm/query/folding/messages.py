@@ -105,7 +105,7 @@ class Message:
         sums = [pair for c in self.carried for pair in self._aggregated(c)]
         found = sql.grouped(sql.columns(self.grouped), sums, rows)
         if self.above and not self.grouped:
-            found = found.having(exp.GT(this=exp.Count(this=exp.Star()), expression=sql.integer(0)))
+            found = found.having(sql.more(exp.Count(this=exp.Star()), 0))
         return found if found.selects else found.select(exp.alias_(sql.integer(1), "one"))
 
     def _aggregated(self, carried: Carried) -> Named:
@@ -119,11 +119,11 @@ class Message:
     def _spread(self, spread: Spread) -> Named:
         """From the rows of others: the squares of each, and the distance of its mean."""
         number, mean, squares = self.names(spread)
-        away = exp.paren(sql.minus(sql.column(mean), sql.column(_centre(number))))
-        apart = sql.product(sql.column(number), away, away.copy())
-        both = sql.plus(sql.column(squares), sql.coalesce(apart, sql.number(0)))
-        centre = sql.largest(sql.column(_centre(number)))
-        return [(sql.total(sql.column(number)), number), (centre, mean), (sql.total(both), squares)]
+        away = sql.minus(mean, _centre(number))
+        apart = sql.product(number, away, away)
+        both = sql.plus(squares, sql.coalesce(apart, 0.0))
+        centre = sql.largest(_centre(number))
+        return [(sql.total(number), number), (centre, mean), (sql.total(both), squares)]
 
     def _with_means(self, rows: exp.Subquery) -> exp.Select:
         """The mean of each group stands in all of its rows."""
@@ -132,10 +132,10 @@ class Message:
 
     def _centred(self, spread: Spread) -> tuple[exp.Expression, str]:
         number, mean, _ = self.names(spread)
-        total = sql.window(sql.total(sql.product(sql.column(number), sql.column(mean))), self.grouped)
-        rows = sql.window(sql.total(sql.column(number)), self.grouped)
+        total = sql.window(sql.total(sql.product(number, mean)), self.grouped)
+        rows = sql.window(sql.total(number), self.grouped)
         some = exp.Nullif(this=rows, expression=sql.number(0))
-        return exp.Div(this=total, expression=some), _centre(self.name(spread))
+        return sql.ratio(total, some), _centre(self.name(spread))
 
     def _rows(self) -> exp.Select:
         """The rows of the block, each with what it has of those below."""
@@ -166,8 +166,8 @@ def _centre(name: str) -> str:
 def _spread_of_rows(value: exp.Expression, names: Sequence[str]) -> Named:
     """Of a table that nothing multiplies."""
     number = sql.double(exp.Count(this=value))
-    squares = sql.or_zero(sql.product(exp.VariancePop(this=value.copy()), number.copy()))
-    return list(zip((number, exp.Avg(this=value.copy()), squares), names, strict=True))
+    squares = sql.or_zero(sql.product(exp.VariancePop(this=value), number))
+    return list(zip((number, exp.Avg(this=value), squares), names, strict=True))
 
 
 def _part(query: Parsed, block: Block) -> Parsed:
@@ -261,7 +261,7 @@ class _Own:
     def _total(self, total: Total) -> exp.Expression:
         """The factors of this block, and the sums of those below."""
         own = [self._value(f.value) for f in total.product if f.relation in self.message.block]
-        own += [f.value.copy() for f in total.product if not f.relation and not self.message.above]
+        own += [f.value for f in total.product if not f.relation and not self.message.above]
         return sql.product(*own, *self._others(total, None)) if own or self.below else sql.integer(1)
 
     def _others(self, total: Total, but: _Below | None) -> list[exp.Expression]:
@@ -277,5 +277,5 @@ class _Own:
             number, mean, squares = (child.value(name) for name in child.message.names(spread))
             return [sql.double(sql.product(number, *rows)), mean, sql.double(sql.product(squares, *rows))]
         value = self._value(spread.value)
-        one = sql.case(sql.not_null(value), sql.number(1), sql.number(0))
+        one = sql.case(sql.not_null(value), 1.0, 0.0)
         return [sql.double(sql.product(one, *rows)), value, sql.number(0)]

@@ -91,7 +91,7 @@ def known(value: exp.Expression) -> Product:
 
 def truth(condition: exp.Expression) -> Product:
     """1, and 0 where it is false or NULL."""
-    return (Factor(owner(condition), sql.case(condition.copy(), sql.integer(1), sql.integer(0))),)
+    return (Factor(owner(condition), sql.case(condition.copy(), 1, 0)),)
 
 
 def owner(value: exp.Expression) -> str:

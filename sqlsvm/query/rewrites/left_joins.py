@@ -127,7 +127,7 @@ class _Numbering:
         """SELECT the keys of the parent and a number for each, 0 for the one that is NULL."""
         keys = [_own(name) for name in self.keys]
         known = sql.every(sql.not_null(key) for key in keys)
-        number = exp.alias_(sql.case(known, sql.any_number(), sql.integer(0)), self.number, quoted=True)
+        number = exp.alias_(sql.case(known, sql.any_number(), 0), self.number, quoted=True)
         rows = sql.derived(rows_of(query, self.join.parent, self.parents_keys), "r")
         return exp.select(number, *copies(keys)).from_(rows, copy=False)
 
@@ -148,7 +148,7 @@ class _Numbering:
         if self.join.numbers == "keys":
             source = sql.derived(exp.select(*map(_own, (*self.keys, self.number))).distinct().from_(source), table)
         on = [sql.equal(value, _own(key, table)) for value, key in self.parents_keys]
-        return Lookup(self.number, sql.coalesce(_own(self.number, table), sql.integer(0)), source, on)
+        return Lookup(self.number, sql.coalesce(_own(self.number, table), 0), source, on)
 
     def _select(self, outputs: sql.Named) -> exp.Select:
         """SELECT outputs, and the columns that are read"""

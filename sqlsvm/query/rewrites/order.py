@@ -123,7 +123,7 @@ def _seen(condition: exp.Expression, pair: Sequence[str]) -> Iterator[Ordered]:
     outside, parts = isinstance(condition, exp.NEQ), [condition]
     if outside:
         left, right = condition.this, condition.expression
-        parts = [exp.LT(this=left.copy(), expression=right.copy()), exp.GT(this=left.copy(), expression=right.copy())]
+        parts = [sql.less(left.copy(), right.copy()), sql.more(left.copy(), right.copy())]
     for spans, points in permutations(pair):
         found = [list(_ends(part, spans, points)) for part in parts]
         if all(found):

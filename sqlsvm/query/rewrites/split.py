@@ -101,13 +101,13 @@ class Holdout:
         """What is true of a row that is held out, and false of one that trains."""
         if query.time:
             start, gap = query.time.read(str(self.share)), query.time.span(self.gap)
-            later = exp.GTE(this=query.time.value.copy(), expression=sql.number(start))
-            earlier = exp.LT(this=query.time.value.copy(), expression=sql.number(start - gap))
+            later = sql.at_least(query.time.value.copy(), sql.number(start))
+            earlier = sql.less(query.time.value.copy(), sql.number(start - gap))
             return sql.case(later, exp.true()).when(earlier, exp.false())
         alias = query.label_relation
         without_maps = (c for c in deciding(query, self.by, facts) if not c.name.startswith(sql.WORKING))
         end = exp.Literal.string(threshold(float(self.share)))
-        return exp.LT(this=digest(without_maps, alias, self.seed), expression=end)
+        return sql.less(digest(without_maps, alias, self.seed), end)
 
 
 def marked(holdout: Holdout | None) -> Rule:
@@ -258,8 +258,8 @@ class Forward:
         """CASE WHEN time < end THEN 0 ... WHEN time >= end THEN n END"""
         found = exp.Case()
         for n, end in enumerate(self.ends):
-            found = found.when(exp.LT(this=time.copy(), expression=sql.number(end)), sql.integer(n))
-        last = exp.GTE(this=time.copy(), expression=sql.number(self.ends[-1]))
+            found = found.when(sql.less(time.copy(), sql.number(end)), sql.integer(n))
+        last = sql.at_least(time.copy(), sql.number(self.ends[-1]))
         return found.when(last, sql.integer(len(self.ends)))
 
 
@@ -273,7 +273,7 @@ def times_at(query: FeatureQuery, time: Moment, facts: Facts, shares: Sequence[f
     part."""
     rows = facts.of(query.relation(query.label_relation)).rows_of([(time.value.copy(), "x")])
     x = sql.column("x")
-    counts = [(sql.count(), "rows"), (exp.Count(this=x), "known"), (exp.Min(this=x.copy()), "first")]
+    counts = [(sql.count(), "rows"), (exp.Count(this=x), "known"), (sql.smallest(x.copy()), "first")]
     found = one(facts.engine, sql.select(counts, sql.derived(rows.copy(), "r")))
     if missing := found["rows"] - found["known"]:
         said = "%s rows of %s have no %s, and are in no part"
@@ -337,6 +337,6 @@ def _written(column: Column, alias: str) -> exp.Expression:
 
 def _number_written(value: exp.Expression) -> exp.Expression:
     """The same text for 3, 3.0 and 3.00: engines agree on that of integers, and of most other numbers."""
-    is_small = exp.LT(this=exp.Abs(this=value.copy()), expression=sql.number(WHOLE))
+    is_small = sql.less(exp.Abs(this=value.copy()), sql.number(WHOLE))
     whole = sql.every([is_small, sql.equal(value, exp.Floor(this=value.copy()))])
     return sql.case(whole, sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.digits(value.copy()))
