@@ -1,5 +1,6 @@
 """Every pair of options that the rules accept, in few trainings: each has as many pairs at once as go together."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -129,14 +130,23 @@ def query_of(asked: Asked) -> str:
 
 
 def covering(told: tuple[Asked, ...] = TOLD, **known: Any) -> Iterator[list[Asked]]:
-    """Sets of options that the rules accept, so that each pair which they accept is in one."""
-    pairs = combinations(range(len(told)), 2)
-    left = {pair for pair in pairs if combined([told[n] for n in pair], **known) is not None}
+    """Sets of options that the rules accept, so that each pair which they accept is in one. Each set begins with the
+    pair whose options have the most pairs left, and grows by the option that adds the most."""
+    places = range(len(told))
+    accepted = {p for p in combinations(places, 2) if combined([told[n] for n in p], **known) is not None}
+    left = set(accepted)
     while left:
-        chosen = list(min(left))
-        for n in range(len(told)):
-            new = any((min(n, m), max(n, m)) in left for m in chosen)
-            if n not in chosen and new and combined([told[m] for m in (*chosen, n)], **known) is not None:
-                chosen.append(n)
-        left -= {(min(n, m), max(n, m)) for n, m in combinations(chosen, 2)}
+        open_pairs = Counter(n for pair in left for n in pair)
+        chosen = list(max(left, key=lambda pair: (sum(open_pairs[n] for n in pair), pair)))
+        others = [n for n in places if n not in chosen]
+        while others := [n for n in others if _with(n, chosen) <= accepted and _with(n, chosen) & left]:
+            best = max(others, key=lambda n: (len(_with(n, chosen) & left), open_pairs[n], -n))
+            others.remove(best)
+            if combined([told[n] for n in (*chosen, best)], **known) is not None:
+                chosen.append(best)
+        left -= {(min(pair), max(pair)) for pair in combinations(chosen, 2)}
         yield [told[n] for n in chosen]
+
+
+def _with(n: int, others: Iterable[int]) -> set[tuple[int, int]]:
+    return {(min(n, m), max(n, m)) for m in others}
