@@ -20,10 +20,10 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.query.dates_inside import Dates
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.named import column_named, meant, output_named
+from sqlsvm.query.named import column_named, output_named
 from sqlsvm.query.read_query import taken_apart
 from sqlsvm.query.rewrites import ruled
-from sqlsvm.query.sources import from_items
+from sqlsvm.query.shown import shown, with_outputs
 from sqlsvm.run.data import prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.training import Training
@@ -95,7 +95,7 @@ def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
 
 
 def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
-    query = _shown(engine, query, as_of)
+    query = shown(engine, query, "--as-of", as_of)
     when, said = _when(engine, query, as_of)
     asked, dates, missed = _dates(engine, query, when)
     alias = query.label_relation
@@ -121,37 +121,6 @@ def check_leaks(engine: Engine, text: str, training: Training) -> None:
         conditions = " AND ".join(each.condition for each in found.leaks if each.condition)
         hint = f"leave these rows out: WHERE {conditions}" if conditions else "leave them out in the sub-query"
         raise DataError(f"--as-of: {first}", detail="; ".join(map(str, others)) or None, hint=hint)
-
-
-def _shown(engine: Engine, query: FeatureQuery, as_of: str) -> FeatureQuery:
-    """A query that is made as a whole, with the time among its outputs: a column of one of its tables."""
-    relation = query.relation(query.label_relation)
-    source: exp.Expr = relation.source.copy()
-    inner = source.this if relation.once and isinstance(source, exp.Subquery) else None
-    known = meant(as_of, (c.name for c in relation.columns), engine.fold)
-    if known or not isinstance(source, exp.Subquery) or not isinstance(inner, exp.Select):
-        return query
-    if inner.args.get("group") or inner.args.get("distinct"):
-        raise OptionError(f"--as-of: the query has no output {as_of}", hint="select it too, and group by it")
-    tables = [item for item in from_items(inner) if isinstance(item, exp.Table)]
-    found = [
-        (item.alias_or_name, column)
-        for item in tables
-        for column in engine.describe(exp.select("*").from_(item.copy()))
-        if meant(as_of, [column.name], engine.fold)
-    ]
-    if len(found) != 1:
-        raise OptionError(f"--as-of: the query has no output {as_of}", hint="select it too, under this name")
-    ((alias, column),) = found
-    inner.select(sql.named(column.name, alias), copy=False)
-    return query.with_relation(_with_outputs(relation, source, [column]))
-
-
-def _with_outputs(relation: Relation, source: exp.Subquery, more: Sequence[Column]) -> Relation:
-    """With more outputs of a sub-query, which it has already."""
-    if columns := source.args["alias"].args.get("columns"):
-        source.args["alias"].set("columns", [*columns, *(exp.to_identifier(c.name, quoted=True) for c in more)])
-    return replace(relation, source=source, columns=(*relation.columns, *more))
 
 
 def _when(engine: Engine, query: FeatureQuery, as_of: str) -> tuple[exp.Expression, str]:
@@ -205,7 +174,7 @@ def _inside(engine: Engine, relation: Relation, known: frozenset[str]) -> tuple[
         return relation, [], []
     found = Dates(engine.describe, known)
     names = found.add(source.this)
-    shown = _with_outputs(relation, source, [Column(name, "timestamp", "timestamp") for name in names])
+    shown = with_outputs(relation, source, [Column(name, "timestamp", "timestamp") for name in names])
     kinds = Facts(engine).columns(replace(shown, columns=()), [sql.named(name, relation.alias) for name in names])
     made = [replace(column, name=name) for column, name in zip(kinds, names, strict=True)]
     dates = [_Date(relation.alias, sql.named(c.name, relation.alias), c.kind, found.found[c.name], False) for c in made]

@@ -23,6 +23,7 @@ from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import Holdout, marked, timed
+from sqlsvm.query.shown import showing
 from sqlsvm.reading import made
 from sqlsvm.rules import refuse
 from sqlsvm.run.checks import Lacking
@@ -104,6 +105,7 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     """With its maps, if they are not known, and with a mark for the rows that are held out."""
     maps, held = known or training.effort.seed, training.held
     query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
+    query = rewritten(query, Facts(engine), showing("--split-by", training.split_by))
     if training.chooses:
         from sqlsvm.query.rewrites.marks import telling
 

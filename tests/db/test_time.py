@@ -111,6 +111,24 @@ def test_folds_go_forward(engine: Engine, case: str, in_memory: int | None) -> N
         assert again.history[0]["objective"] <= alone.objective_upper * (1 + 2e-3)
 
 
+@pytest.mark.parametrize("options", [{"time": "day"}, {"split_by": "c"}], ids=list)
+def test_a_query_that_is_made_as_a_whole_need_not_return_the_column(engine: Engine, options: dict[str, Any]) -> None:
+    """It is that of the table with the label, also if others have one of that name."""
+    orders(engine)
+    said = "MAX(o.x) OVER (PARTITION BY o.c ORDER BY o.n, o.x) AS best"
+    rest = "FROM o JOIN h ON h.c = o.c AND h.day = o.day"
+    whole = f"WITH h AS (SELECT DISTINCT c, day FROM o) SELECT o.y, o.x, {said} {rest}"
+    part = f"WITH h AS (SELECT DISTINCT c, day FROM o) SELECT o.y, o.x, {said}, o.c, o.day {rest}"
+    models = [
+        train(engine, "m", query, training(**SCALED, holdout=0.2, **options))
+        for query in (whole, f"SELECT r.y, r.x, r.best FROM ({part}) AS r")
+    ]
+    assert [w.feature for w in models[0].weights] == ["x", "best"]
+    assert 0.6 * N < models[0].join_rows < N
+    assert models[0].join_rows == models[1].join_rows
+    assert models[0].objective_upper == pytest.approx(models[1].objective_upper, rel=1e-9)
+
+
 def moved(model: Model, theta: Values) -> Model:
     return replace(model, intercept=float(theta[0]), weights=replace(model.weights, values=theta[1:]))
 

@@ -31,6 +31,7 @@ from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query.facts import Facts, Rule, one
 from sqlsvm.query.ir import FeatureQuery, Moment
 from sqlsvm.query.named import column_named, output_named
+from sqlsvm.query.shown import showing
 from sqlsvm.solve.arrays import Array, Indices, Mask
 from sqlsvm.terminal import NOTE
 from sqlsvm.times import DATES, TIMES
@@ -56,6 +57,7 @@ def timed(name: str | None) -> Rule:
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         if name is None:
             return query
+        query = showing("--time", name)(query, facts)
         alias, fold = query.label_relation, facts.engine.fold
         if (output := output_named(query, "--time", name, fold)) is None:
             return replace(query, time=_moment(column_named(query, "--time", name, fold), alias))
@@ -115,6 +117,7 @@ def marked(holdout: Holdout | None) -> Rule:
     side: those in the gap, and those without a time."""
 
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        query = showing("--split-by", holdout.by if holdout else None)(query, facts)
         return replace(query, held_out=holdout.condition(query, facts)) if holdout else query
 
     return rule
