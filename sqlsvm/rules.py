@@ -176,7 +176,7 @@ def named(options: Facts, **more: Any) -> dict[str, Any]:
         found["unchosen"] = next((why.format(**facts) for why in whys), "")
         found[LAMBDA] = _default(LAMBDA) if found["unchosen"] else OPTIONS[LAMBDA].unnamed
     if "loss" in unnamed:
-        is_chosen = found[LAMBDA] == AUTO_WORD and options.get("measure") != "loss"
+        is_chosen = found[LAMBDA] == AUTO_WORD and options.get("measure") != "loss" and not options.get("by")
         found["loss"] = OPTIONS["loss"].unnamed if is_chosen else _default("loss")
     return found
 
@@ -240,7 +240,8 @@ def _of_choosing() -> Iterator[Rule]:
     for name in CHOSEN:
         auto: When = {name: CHOOSES}
         yield Rule({**auto, "solver": NO_CUTS}, (), f"{{solver}} takes no {flag(name)} auto", DANE)
-        yield Rule({**auto, "by": GIVEN}, (), f"--by takes no {flag(name)} auto", f"give {flag(name)} a value")
+    said = "--by takes no --loss auto: the groups of a model have one loss"
+    yield Rule({"loss": CHOOSES, "by": GIVEN}, (), said, "give --loss a value")
     said = "--lambda auto and --l1 auto: one of them is chosen where the other is given"
     yield Rule(dict.fromkeys(STRENGTHS, CHOOSES), (), said, "give one of them a number")
     said = "--measure decides what auto chooses, and neither --lambda, --l1 nor --loss is auto"
@@ -292,8 +293,6 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
     said = "--select measures each of several models with groups by --folds"
     yield Rule({**groups, "folds": MISSING}, ("select",), said, "add --folds 5")
-    said = "scores of different groups are not compared, so there is no auc over all groups"
-    yield Rule({**groups, "select": Is(("auc",))}, (), said, "take loss, accuracy or balanced_accuracy")
     said = "the loss {loss} is for numbers, which have no classes"
     yield Rule({"loss": NUMBER}, ("class_weight",), said, "leave out --class-weight")
 

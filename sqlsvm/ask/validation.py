@@ -1,6 +1,6 @@
 """Cross-validation: what the trainings without each fold do on that fold, and the probabilities of the scores there."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.ask.score_bins import ScoreBins, together
-from sqlsvm.ask.selecting import with_errors
+from sqlsvm.ask.selecting import best, means, simplest, with_errors
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
-from sqlsvm.model.several import Curved, with_curves
+from sqlsvm.model.several import Curved, grouped, with_curves
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
@@ -121,6 +121,27 @@ def over_groups(model: Model) -> Model:
     names = [name for name in known[0].validation if name != "auc"] if known else []
     shares = np.array([of.join_rows for of in known])
     return replace(model, validation={name: _mean([of.validation[name] for of in known], shares) for name in names})
+
+
+def best_of_groups(models: Sequence[Model], by: str, strengths: Sequence[float] | None) -> Model:
+    """With the model of each group that is the best by its folds or, by the strengths of their penalties, the simplest
+    of those that are about as good. A group without measures has what most groups have."""
+    places = [
+        _best_of([of.validation for of in each], by, strengths)
+        for each in zip(*(m.groups for m in models), strict=True)
+    ]
+    (usual, _), *_ = Counter(n for n in places if n is not None).most_common(1) or [(0, 0)]
+    kept = [usual if n is None else n for n in places]
+    parts = {of.value: models[n].part(place) for place, (of, n) in enumerate(zip(models[0].groups, kept, strict=True))}
+    best = grouped(models[0].by or "", parts, models[0].skipped, models[0].ungrouped)
+    notes = dict.fromkeys(note for n in sorted({*kept}) for note in models[n].notes)
+    return over_groups(replace(best, notes=tuple(notes)))
+
+
+def _best_of(found: Sequence[Mapping[str, Validated]], by: str, strengths: Sequence[float] | None) -> int | None:
+    if not all(by in each for each in found):
+        return None
+    return simplest(found, by, strengths) if strengths else best([means(each) for each in found], by)
 
 
 def _mean(found: Sequence[Validated], rows: Array) -> Validated:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,8 @@ def train_several(
 def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, Continuation]") -> "list[Trained]":
     from sqlsvm.ask.crossings import crossings
     from sqlsvm.ask.fitting import with_probabilities
-    from sqlsvm.ask.validation import trained
+    from sqlsvm.ask.selecting import means
+    from sqlsvm.ask.validation import best_of_groups, trained
     from sqlsvm.show.several import Trained
 
     offload, on_passes = run.first.offload, partial(_on_pass, run)
@@ -136,14 +138,20 @@ def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, C
     above: list[float | None] = [None] * len(models)
     if run.option.name == "quantile" and not models[0].groups:
         above[:-1] = crossings(engine, models, offload=offload)
-    chosen = _chosen(models, measures, run.option, run.select)
+    values = [value_of(run.option, training) for training in run.trainings.values()]
+    chosen: int | None = None
+    if run.select and models[0].groups and None not in measures:
+        best = best_of_groups(models, run.select.by, values if run.select.simplest else None)
+        models, measures = [*models, best], [*measures, means(best.validation)]
+        values, above, chosen = [*values, nan], [*above, None], len(values)
+    else:
+        chosen = _chosen(models, measures, values, run.select)
     if run.select and chosen is not None:
         models[chosen] = replace(models[chosen], name=run.select.name)
     kept = range(len(models)) if chosen is None else [chosen]
     fitted = with_probabilities(engine, [models[n] for n in kept], offload=offload)
     for n, model in zip(kept, fitted, strict=True):
         models[n] = model
-    values = (value_of(run.option, training) for training in run.trainings.values())
     rows = zip(values, models, measures, above, strict=True)
     return [Trained(*row, selected=n == chosen, kept=n in kept) for n, row in enumerate(rows)]
 
@@ -173,15 +181,14 @@ def _measures(engine: "Engine", models: "Sequence[Model]", training: "Training")
 
 
 def _chosen(
-    models: "Sequence[Model]", measures: "Sequence[Measures | None]", option: Option, select: Select | None
+    models: "Sequence[Model]", measures: "Sequence[Measures | None]", values: "Sequence[float]", select: Select | None
 ) -> int | None:
     from sqlsvm.ask.selecting import best, simplest
 
     if select is None or None in measures:
         return None
     if select.simplest:
-        strengths = [float(model.options[option.name]) for model in models]
-        return simplest([model.validation for model in models], select.by, strengths)
+        return simplest([model.validation for model in models], select.by, values)
     return best([m for m in measures if m], select.by)
 
 

@@ -1,6 +1,6 @@
 """What was chosen for a training, and what every candidate did on rows that it had not seen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,11 @@ class Chosen:
     def best(self) -> Measured:
         """The candidate that was chosen."""
         return next(each for each in self.tried if (each.loss, each.strength) == (self.loss, self.strength))
+
+    @property
+    def short(self) -> "Chosen":
+        """Without the other candidates: there may be a thousand groups."""
+        return replace(self, tried=(self.best,))
 
     @property
     def strength_of(self) -> str:

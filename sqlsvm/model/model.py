@@ -1,5 +1,6 @@
 """The result of a training: weights on the user's own columns, the proof, and facts about the data."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
@@ -16,7 +17,18 @@ from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.model.support import StoredSupport
 from sqlsvm.model.weights import Weight, Weights
-from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Share, Solver
+from sqlsvm.options import (
+    DEFAULTS,
+    LAMBDA,
+    NUMBER_LOSSES,
+    OPTIONS,
+    STRENGTHS,
+    Choice,
+    Nulls,
+    Number,
+    Share,
+    Solver,
+)
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
 from sqlsvm.query.whole import RESULT_ROWS
@@ -275,6 +287,10 @@ class OfGroup(Proven):
     notes: tuple[str, ...] = ()
     validation: Mapping[str, Validated] = field(default_factory=dict)
     probability: StoredProbability | None = None
+    lam: float | None = None
+    """Each group may have chosen another one. None if it is that of the model."""
+    l1: float | None = None
+    chosen: Chosen | None = None
 
     @property
     def used(self) -> int:
@@ -387,6 +403,23 @@ class Model(Proven):
         return str(self.options.get("problem", {}).get("loss", DEFAULTS["loss"]))
 
     @property
+    def l1(self) -> float:
+        return float(self.options.get("l1", DEFAULTS["l1"]))
+
+    def strengths(self, name: str) -> dict[float, float]:
+        """Those of lam or l1, with the rows of the groups that have each."""
+        each = ((getattr(of, name), of.join_rows) for of in self.groups)
+        found = defaultdict[float, float](float)
+        for value, rows in each:
+            found[getattr(self, name) if value is None else value] += rows
+        return dict(sorted(found.items())) or {getattr(self, name): self.join_rows}
+
+    def with_usual_strengths(self) -> "Model":
+        """Of groups: with those of most rows."""
+        usual = {name: max(rows := self.strengths(name), key=lambda value: rows[value]) for name in STRENGTHS}
+        return replace(self, lam=usual[LAMBDA], options={**self.options, **usual})
+
+    @property
     def of_numbers(self) -> bool:
         """Is the label a number? Then a prediction is the score."""
         return self.loss in NUMBER_LOSSES
@@ -481,7 +514,11 @@ class Model(Proven):
     def _part(self, of: OfClass | OfGroup) -> "Model":
         own = {name: value for name, value in vars(of).items() if hasattr(self, name)}
         own |= {"by": None, "groups": (), "skipped": (), "ungrouped": 0.0}
-        if isinstance(of, OfClass):
+        if isinstance(of, OfGroup):
+            strengths = {name: value for name in STRENGTHS if (value := getattr(of, name)) is not None}
+            own |= {"lam": strengths.get("lam", self.lam), "options": {**self.options, **strengths}}
+            own.pop("l1")
+        else:
             own["classes"] = ()
             own["label_rows"] = {"-1": self.join_rows - of.rows, "1": of.rows}
             own["trained_on"] = replace(self.trained_on, label_values=(f"not {of.value}", of.value))

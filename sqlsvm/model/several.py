@@ -41,15 +41,16 @@ def with_curves(model: Curved, curves: Sequence[Probability]) -> Curved:
 
 
 def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], ungrouped: float) -> Model:
-    """The models of groups, by their values."""
+    """The models of groups, by their values. Where these have penalties of their own, it has that of most rows."""
     models = list(parts.values())
+    names = [f.name for f in fields(OfGroup) if f.name not in ("value", "chosen")]
     groups = tuple(
-        OfGroup(value=value, **{f.name: getattr(part, f.name) for f in fields(OfGroup) if f.name != "value"})
+        OfGroup(value=value, chosen=part.chosen and part.chosen.short, **{name: getattr(part, name) for name in names})
         for value, part in parts.items()
     )
     rows = [part.join_rows for part in models]
     labels = {label: sum(part.label_rows[label] for part in models) for label in models[0].label_rows}
-    return replace(
+    model = replace(
         _without_weights(models, rows),
         by=by,
         classes=(),
@@ -62,7 +63,11 @@ def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], 
         label_width=None,
         scaling={},
         notes=(),
+        validation={},
+        chosen=None,
+        probability=None,
     )
+    return model.with_usual_strengths()
 
 
 def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None) -> Model:

@@ -27,6 +27,7 @@ from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.in_memory import without_class_weights
+from sqlsvm.run.notes import BY_CHANCE, DEFAULT
 from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.calibration import sigmoid
@@ -87,7 +88,8 @@ def settle(training: "Training", each: "Problems") -> Settled:
         return _not_chosen(training, rows, is_one_class=labelled.signed and len(np.unique(labelled.codes)) == 1)
     name = training.measure or USUAL[labelled.kind]
     measuring = measuring_by(labelled, name)
-    steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
+    if not problem.in_group:
+        steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
     with each.clock.during("choosing"):
         known = candidates(training, each, drawn)
@@ -154,7 +156,7 @@ def _flags(training: "Training") -> str:
 
 
 def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settled:
-    has = "have their defaults" if len(training.chooses) > 1 else "has its default"
+    has = "have their defaults" if len(training.chooses) > 1 else DEFAULT
     few = f"{amount(rows)} rows of the label's table are too few to choose by"
     why = "no measure compares rows of one class" if is_one_class else few
     return Settled(replace(training, chooses=(), chose=training.chooses), None, (f"{_flags(training)} {has}: {why}",))
@@ -167,7 +169,7 @@ def _settled(training: "Training", found: Choice, measure: str, split: str, rows
         Measured(each.loss, each.strength, each.mean, difference(each, best)[1], each.values) for each in found.tried
     )
     chosen = Chosen(training.chooses, best.loss, best.strength, measure, split, rows, tried)
-    few = f"{amount(rows)} different rows of the label's table are few to choose by: the choice may be by chance"
+    few = f"{amount(rows)} different rows of the label's table are few to choose by: {BY_CHANCE}"
     return Settled(made, chosen, (few,) if rows < FEW else ())
 
 

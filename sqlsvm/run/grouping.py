@@ -8,12 +8,13 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model, Skipped
 from sqlsvm.model.several import grouped
+from sqlsvm.options import LAMBDA, OPTIONS
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups, Progress
 from sqlsvm.run.making import Making
-from sqlsvm.run.notes import NAMED, PREDICTS, UNMEASURED, listed
+from sqlsvm.run.notes import BY_CHANCE, DEFAULT, NAMED, PREDICTS, UNMEASURED, listed
 from sqlsvm.run.training import Training
 
 
@@ -50,14 +51,18 @@ class Grouping:
         """The groups, each with its rows if these are read."""
         read, others = self.groups.small(self._training.effort)
         with self.groups.work.scratch():
-            yield from self.groups.rows(read, self._in_parts() if read and self._training.folds else None)
+            if read:
+                yield from self.groups.rows(read, self._plan(), apart=bool(self._training.folds))
         yield from ((group, None) for group in others)
 
-    def _in_parts(self) -> Plan:
-        """The plan over rows that know their fold."""
-        from sqlsvm.run.folding import in_place, numbered
+    def _plan(self) -> Plan:
+        """Over rows that know their fold, and tell what a choice needs."""
+        plan = self.groups.all.plan
+        if self._training.folds:
+            from sqlsvm.run.folding import in_place, numbered
 
-        return in_place(numbered(self.groups.all, self._training.parts)[0])
+            plan = in_place(numbered(self.groups.all, self._training.parts)[0])
+        return plan.telling if self._training.chooses else plan
 
     def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:
         asked = self._training.problem
@@ -90,5 +95,9 @@ class Grouping:
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
             hint = "; try --class-weight balanced" if self._training.problem.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {listed(ones)}{hint}"
+        for note in (DEFAULT, BY_CHANCE):
+            if few := [of.value for of in model.groups if any(note in each for each in of.notes)]:
+                said = f"{OPTIONS[self._training.strength_chosen or LAMBDA].said} {note}" if note == DEFAULT else note
+                yield f"{said} for {model.by} {listed(few)}: few different rows of the label's table are in the group"
         if missed := [str(of.value) for of in model.groups if any(UNMEASURED in note for note in of.notes)]:
             yield f"not all folds of {model.by} {listed(missed)} could be measured: use fewer folds"

@@ -134,13 +134,15 @@ class Groups:
         read = [group for group in among if self.sizes[group.place] <= limit]
         return read, [group for group in among if self.sizes[group.place] > limit]
 
-    def rows(self, read: Sequence[Group], plan: Plan | None = None) -> Iterator[tuple[Group, Rows]]:
-        """The rows of the join, group by group, from one scan. With a plan that keeps parts apart they know theirs."""
+    def rows(
+        self, read: Sequence[Group], plan: Plan | None = None, *, apart: bool = False
+    ) -> Iterator[tuple[Group, Rows]]:
+        """The rows of the join, group by group, from one scan. `plan`: if they have more than those of all."""
         if not read:
             return
         places = {group.place: group for group in read}
         others = [self.by.offset + 1 + group.place for group in self.groups if group.place not in places]
-        statement = rows_by_group(plan or self.all.plan, self.by, others, apart=plan is not None)
+        statement = rows_by_group(plan or self.all.plan, self.by, others, apart=apart)
         assert statement is not None
         steps.info("reading the rows of %s groups", f"{len(read):,}")
         number = number_column(self.by)

@@ -22,6 +22,7 @@ from sqlsvm.times import DATES
 UNLIKELY = 0.9
 """With less than this share of what a model must cost that predicts one class only, nothing is counted."""
 PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
+DEFAULT, BY_CHANCE = "has its default", "the choice may be by chance"
 NAMED = 5
 """As many groups are named."""
 ROUNDED = 1e-9

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup
 from sqlsvm.model.plain import plain
+from sqlsvm.options import OPTIONS, STRENGTHS
 from sqlsvm.paper import columns, facts, on_paper
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
@@ -67,12 +68,15 @@ def draw_several(model: Model, stream: TextIO, most: int | None = None) -> str:
     """A line for each class against all others, or for each group: at most so many, those with the most rows."""
     unit, number = ("weight", weight) if model.weighted else ("rows", amount)
     said = printable(model.by or model.label)
-    table = columns(said, "converged", numbers=(unit, "objective", "lower bound", "gap", "passes", "weights"))
+    own = [name for name in STRENGTHS if len(model.strengths(name)) > 1]
+    numbers = unit, *(OPTIONS[name].said for name in own), "objective", "lower bound", "gap", "passes", "weights"
+    table = columns(said, "converged", numbers=numbers)
     each: list[tuple[float, OfClass | OfGroup]] = [(of.rows, of) for of in model.classes]
     each += [(of.join_rows, of) for of in model.groups]
     shown = sorted(each, key=lambda one: -one[0])[:most] if most and len(each) > most else each
     for rows, of in shown:
-        found = f"{of.objective:.6g}", f"{of.lower_bound:.6g}", f"{of.gap:.2g}"
+        found = [f"{getattr(of, name):g}" for name in own]
+        found += [f"{of.objective:.6g}", f"{of.lower_bound:.6g}", f"{of.gap:.2g}"]
         name, converged = Text(printable(str(of.value))), "yes" if of.converged else "no"
         table.add_row(name, converged, number(rows), *found, str(of.passes), str(of.used))
     return on_paper(stream, table, *([_more(model, len(each) - len(shown))] if len(shown) < len(each) else []))
@@ -134,7 +138,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     if model.owner:
         yield "stored by", printable(model.owner)
     yield "loss", model.loss
-    yield "lambda", f"{model.lam:g}"
+    yield "lambda", _lambda(model)
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
@@ -150,6 +154,11 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(_about(model)))
+
+
+def _lambda(model: Model) -> str:
+    found = [*model.strengths("lam")]
+    return f"{found[0]:g}" if len(found) == 1 else f"{found[0]:g} to {found[-1]:g}, each group has its own"
 
 
 def _about(model: Model) -> dict[str, object]:
@@ -224,8 +233,8 @@ def validated(model: Model) -> Iterator[str]:
     """Each measure on rows that the training has not seen: its mean over the folds, or that of the rows held out."""
     for name, found in model.validation.items():
         error = "" if found.standard_error is None else f", standard error {found.standard_error:.2g}"
-        folds = len(found.folds)
-        where = f"in {folds} folds" if folds > 1 else "on the rows held out"
+        folds = model.options.get("folds") if model.groups else len(found.folds)
+        where = f"in {folds} folds" if folds and folds > 1 else "on the rows held out"
         yield f"{name.replace('_', ' ')} {found.mean:.6g}{error}, {where}"
 
 

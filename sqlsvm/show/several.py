@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, TextIO
 
 from rich.text import Text
@@ -16,7 +17,7 @@ from sqlsvm.terminal import printable
 @dataclass(frozen=True)
 class Trained:
     value: float
-    """Of the option that varies."""
+    """Of the option that varies; nan where each group has its own."""
     model: Model
     holdout: Measures | None
     """On the rows held out."""
@@ -44,11 +45,15 @@ def draw_several(
     table.add_column("")
     for t in found:
         model = t.model
-        row = [f"{t.value:g}", f"{model.objective:.6g}", f"{model.lower_bound:.6g}", f"{model.gap:.2g}"]
+        row = [_value(t), f"{model.objective:.6g}", f"{model.lower_bound:.6g}", f"{model.gap:.2g}"]
         row += [str(model.passes), str(model.used), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
         row += [_percent(t.above_next)] if crossed else []
         table.add_row(*row, Text("" if by and not t.selected else printable(t.model.name)))
     return on_paper(stream, table, "", *_said(found, option, by, simplest, place))
+
+
+def _value(t: Trained) -> str:
+    return f"by {printable(t.model.by or '')}" if isnan(t.value) else f"{t.value:g}"
 
 
 def _percent(share: float | None) -> str:
@@ -56,8 +61,9 @@ def _percent(share: float | None) -> str:
 
 
 def _said(found: Sequence[Trained], option: Option, by: str | None, simplest: bool, place: str) -> Iterator[str]:
-    passes, seconds = sum(t.model.passes for t in found), sum(t.model.total_seconds or 0.0 for t in found)
-    yield f"{len(found)} models in {passes} passes, {seconds:.2f} s in all"
+    each = [t.model for t in found if not isnan(t.value)]
+    passes, seconds = sum(model.passes for model in each), sum(model.total_seconds or 0.0 for model in each)
+    yield f"{len(each)} models in {passes} passes, {seconds:.2f} s in all"
     if folds := [measure.folds for measure in found[0].model.validation.values()]:
         yield f"the measures are the means {f'of {len(folds[0])} folds' if folds[0] else 'of the folds of all groups'}"
     elif found[0].holdout:
@@ -67,7 +73,7 @@ def _said(found: Sequence[Trained], option: Option, by: str | None, simplest: bo
     for t in found:
         if t.selected:
             which = "the largest that is at most one standard error worse than the best" if simplest else "the best"
-            best = f"{option.said} {t.value:g} is {which} by {(by or '').replace('_', ' ')}"
-            yield f"{best}: {printable(t.model.name)}, {place}"
+            own = f"each {_value(t)[3:]} has the {option.said} that" if isnan(t.value) else f"{option.said} {t.value:g}"
+            yield f"{own} is {which} by {(by or '').replace('_', ' ')}: {printable(t.model.name)}, {place}"
     if not by:
         yield f"the models are {place}"

@@ -58,9 +58,10 @@ def test_each_value_and_each_fold_is_trained_for_every_group(dsn: str) -> None:
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[1:3]] == ["1", "0.1"]
     assert "the measures are the means of the folds of all groups" in done.stdout
-    done = sqlsvm(*asked, "--probability", "sigmoid")
-    assert done.returncode in (1, 2)
-    assert "--by takes no --probability" in done.stderr
+    found = json.loads(sqlsvm(*asked, "--lambda", "auto", "--probability", "sigmoid", "--json").stdout)
+    assert [of["probability"]["method"] for of in found["groups"]] == ["sigmoid"] * 2
+    assert all(of["chosen"]["strength"] == of["lam"] for of in found["groups"])
+    assert "probability" in answer("predict", "--dsn", dsn, "m", "--probability").splitlines()[0]
 
 
 def test_groups_go_on(dsn: str) -> None:

@@ -191,6 +191,28 @@ def test_a_training_begins_at_a_stored_model(dsn: str) -> None:
         assert (code, said in err) == (2, True), err
 
 
+def test_each_group_selects_its_own(dsn: str) -> None:
+    """By its folds. The others of the path are not kept."""
+    query = "SELECT a.y, a.x, a.t, a.k % 3 AS g, b.z FROM a JOIN b ON a.k = b.k"
+    asked = "--by", "g", "--lambda", "3,0.1,0.001", "--folds", 3, "--name", "best"
+    code, out, err = train(dsn, *asked, "--select", "auc", query=query)
+    assert code == 0, err
+    assert out.splitlines()[4].split()[:2] == ["by", "g"]
+    assert "each g has the lambda that is the best by auc: best, kept in" in out
+    stored = json.loads(answer("models", "--dsn", dsn, "--json"))["models"]
+    assert [m["model"] for m in stored] == ["best"]
+    code, out, _ = train(dsn, *asked, "--select", "loss", "--json", query=query)
+    *path, best = json.loads(out)
+    assert [m["selected"] for m in (*path, best)] == [False, False, False, True]
+    for place, group in enumerate(best["groups"]):
+        of_path = [m["groups"][place] for m in path]
+        losses = {of["lam"]: of["validation"]["loss"]["mean"] for of in of_path}
+        assert group["lam"] == min(losses, key=lambda lam: losses[lam])
+        assert group in of_path
+    shown = answer("show", "--dsn", dsn, "best")
+    assert "in 3 folds" in shown
+
+
 def test_folds_measure_and_select(dsn: str) -> None:
     code, out, err = train(dsn, "--folds", 3, "--name", "late", "--probability", "sigmoid")
     assert code == 0, err

@@ -357,6 +357,7 @@ def test_too_many_groups_are_refused(duckdb: Engine) -> None:
         {"folds": 3, "time": "x"},
         {"solver": "pegasos"},
         {"holdout": "auto"},
+        {"lam": "auto", "loss": "auto"},
         {"constrain": ("fair:x:0.1",)},
         {"solver": "descent"},
     ],
@@ -397,6 +398,44 @@ def test_each_group_of_a_path_is_measured_by_folds(duckdb: Engine, few: bool) ->
         losses = [of.validation["loss"].mean for of in model.groups]
         assert model.validation["loss"].mean == pytest.approx(float(rows @ losses / rows.sum()))
         assert "auc" not in model.validation
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"in_memory": 0}, {"l1": "auto", "lam": 1e-3}, {"in_memory": 0, "folds": 2}], ids=str
+)
+def test_each_group_chooses_its_own_penalty(duckdb: Engine, more: dict[str, Any]) -> None:
+    """As a training on its rows alone does, and what the choice tells of a group is a part of it."""
+    join, _ = made("star")
+    asked = training(**{"by": "g", "lam": "auto", **more})
+    with join.created(duckdb):
+        (model,) = trained(duckdb, join.query, {"m": asked})
+        query = alone(duckdb, join.query, "b's")
+        (one,) = trained(duckdb, query, {"m": replace(asked, problem=replace(asked.problem, by=None))})
+    assert len({(part.lam, part.l1) for part in model.parts}) > 1
+    (part,) = (part for of, part in zip(model.groups, model.parts, strict=True) if of.value == "b's")
+    assert (part.lam, part.l1) == (one.lam, one.l1)
+    assert part.chosen
+    assert one.chosen
+    assert part.chosen == one.chosen.short
+    assert part.lower_bound <= one.objective_upper * (1 + 1e-9)
+    assert one.lower_bound <= part.objective_upper * (1 + 1e-9)
+    assert part.probability
+    again = Model.from_json(json.loads(json.dumps(model.as_json())))
+    assert [p.l1 for p in again.parts] == [p.l1 for p in model.parts]
+    rows = {of.lam: 0.0 for of in model.groups}
+    for of in model.groups:
+        rows[of.lam] += of.join_rows
+    assert rows[model.lam] == max(rows.values())
+
+
+def test_a_group_that_is_too_small_to_choose_has_the_default(duckdb: Engine) -> None:
+    join, _ = made("star")
+    text = join.query.replace("THEN 'a'", "THEN CASE WHEN s.price > 2.4 THEN 'few' ELSE 'a' END")
+    with join.created(duckdb):
+        model = train(duckdb, "m", text, training(by="g", lam="auto"))
+    assert [of.value for of in model.groups if of.chosen is None] == ["few"]
+    said = "lambda has its default for g few: few different rows of the label's table are in the group"
+    assert said in model.notes
 
 
 def test_a_fold_of_a_group_is_of_its_rows(duckdb: Engine) -> None:
