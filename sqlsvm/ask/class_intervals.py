@@ -24,7 +24,6 @@ from sqlsvm.model.confusion import MEASURES, Confusion, slopes
 from sqlsvm.model.interval import LOGIT, Interval, Sizes, of_strata
 from sqlsvm.model.model import Model
 from sqlsvm.plan.parameters import SLOPES, THETA
-from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 
@@ -84,7 +83,4 @@ def _squares(scored: Scored, found: Confusion) -> Array:
     steps.info("adding up what the rows of the label's table add to the measures")
     problem, each = scored.problem, list(slopes(found.matrix).values())
     parameters = {THETA: np.concatenate(scored.thetas), SLOPES: np.concatenate([of.ravel() for of in each])}
-    answers = problem.work.run([compiled.squares(problem.plan, len(each))], parameters)[compiled.SQUARES]
-    sums = np.zeros((len(found.matrix), len(each)))
-    sums[answers[CODE].astype(int) - 1] = np.column_stack([answers[f"d{n}"].astype(float) for n in range(len(each))])
-    return sums
+    return problem.work.ask(compiled.squares(problem.plan, len(each)), parameters)

@@ -16,7 +16,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability, normalised
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import THETA
-from sqlsvm.plan.target import CODE, Classes
+from sqlsvm.plan.target import Classes
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.sampling import drawn_sample, whole_join
@@ -82,21 +82,15 @@ def confusion(scored: Scored) -> Confusion:
 
 def _counted(scored: Scored) -> Array:
     steps.info("counting the classes that are predicted")
-    problem, classes = scored.problem, len(scored.thetas)
-    parameters = {THETA: np.concatenate(scored.thetas)}
-    answers = problem.work.run([compiled.confusion(problem.plan)], parameters)[compiled.CONFUSION]
-    found = np.zeros((classes, classes))
-    for y, p, n in zip(answers[CODE], answers[compiled.PREDICTED], answers["n"], strict=True):
-        found[int(y) - 1, int(p) - 1] += float(n)
-    return found
+    problem = scored.problem
+    return problem.work.ask(compiled.confusion(problem.plan), {THETA: np.concatenate(scored.thetas)})
 
 
 def _chances(scored: Scored) -> Mapping[str, tuple[float, float]]:
     steps.info("counting what the probabilities cost")
     problem, parameters = scored.problem, {THETA: np.concatenate(scored.thetas)}
-    answers = problem.work.run([compiled.chances(problem.plan, scored.curves)], parameters)
-    rows = answers[compiled.CHANCES]
-    return {name: (float(rows[name][0]) / problem.moments.n, 0.0) for name in (compiled.BRIER, compiled.LOG_LOSS)}
+    found = problem.work.ask(compiled.chances(problem.plan, scored.curves), parameters)
+    return {name: (total / problem.moments.n, 0.0) for name, total in found.items()}
 
 
 # -- with more: from rows of the join

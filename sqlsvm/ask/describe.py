@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sqlsvm.compile import columns as compiled
-from sqlsvm.compile.columns import QUANTILES, Category, Columns, columns_of
+from sqlsvm.compile.columns import Category, Columns, columns_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.plain import plain
@@ -145,9 +145,7 @@ def _described(query: FeatureQuery) -> tuple[Feature, ...]:
 def _histogram(work: Workspace, columns: Columns, facts: JoinFacts, i: int) -> Histogram:
     f = facts.numbers[i]
     width = (f.largest - f.least) / compiled.BINS or 1.0
-    asked = compiled.histogram(columns, columns.numbers[i], f.least, width)
-    found = work.run([asked])[asked.name]
-    rows = np.bincount(found["bin"].astype(int), found["c"].astype(float), compiled.BINS)
+    rows = work.ask(compiled.histogram(columns, columns.numbers[i], f.least, width))
     edges = f.least + width * np.arange(compiled.BINS + 1)
     return Histogram(tuple(edges.tolist()), tuple(rows.tolist()))
 
@@ -182,33 +180,28 @@ class _Reader:
         odd = max(self.facts.rows - f.known - f.nulls, 0.0)
         if not f.known > 0.0:
             return ColumnFacts(name, relations, kind, f.nulls, odd)
-        values = None if kind == "boolean" else self._quantiles(self.members[name][0])
-        bars = _histogram(self.work, self.columns, self.facts, self.members[name][0])
+        i = self.members[name][0]
+        found = compiled.quantiles(self.columns, self.columns.numbers[i], f.known)
+        values = None if kind == "boolean" else self.work.ask(found)
+        bars = _histogram(self.work, self.columns, self.facts, i)
         return ColumnFacts(
             name, relations, kind, f.nulls, odd, f.mean, None, f.least, f.largest, None, values or {}, bars
         )
 
-    def _quantiles(self, i: int) -> dict[float, float]:
-        asked = compiled.quantiles(self.columns, self.columns.numbers[i], self.facts.numbers[i].known)
-        found = self.work.run([asked])[asked.name]
-        return {q: float(found[f"q{n}"][0]) for n, q in enumerate(QUANTILES)}
-
     def _category(self, c: Category, relations: tuple[str, ...]) -> ColumnFacts:
         size, listed = compiled.categories(self.columns, c, self.top)
-        answers = self.work.run([size, listed])
-        values, counts = answers[listed.name], answers[size.name]
+        counts, values = self.work.ask(size), self.work.ask(listed)
         rows = values[compiled.TOTAL].astype(float).tolist()
         means = self._label_means(values) or [None] * len(rows)
         named = zip(as_categories(values["v"]), rows, means, strict=True)
         found = tuple(CategoryFacts(v, n, n / self.facts.rows, mean) for v, n, mean in named)
-        distinct, nulls = float(counts["distinct"][0]), float(counts["nulls"][0])
         return ColumnFacts(
             c.name,
             relations,
             "categorical",
-            nulls,
+            counts["nulls"],
             correlation=self._ratio(counts),
-            distinct=distinct,
+            distinct=counts["distinct"],
             categories=found,
         )
 
@@ -218,13 +211,11 @@ class _Reader:
         pairs = zip(values[compiled.CODED].tolist(), values[compiled.LABELLED].tolist(), strict=True)
         return [float(total) / float(n) + self.target.centre if n else None for total, n in pairs]
 
-    def _ratio(self, counts: Mapping[str, Any]) -> float | None:
+    def _ratio(self, counts: Mapping[str, float]) -> float | None:
         """The deviation of the means of the label in each category, as a share of the deviation of the label."""
-        if self.target is None or not (n := float(counts[compiled.LABELLED][0])):
+        if self.target is None or not (n := counts[compiled.LABELLED]):
             return None
-        total, squares, between = (
-            float(counts[name][0]) / n for name in (compiled.CODED, compiled.SQUARED, compiled.BETWEEN)
-        )
+        total, squares, between = (counts[name] / n for name in (compiled.CODED, compiled.SQUARED, compiled.BETWEEN))
         variance = squares - total**2
         if variance <= CONSTANT * squares:
             return None

@@ -5,16 +5,16 @@ w counts as w rows. Class weights do not count: they belong to the training.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
 import numpy as np
 
-from sqlsvm.ask.listed import Asked, ByLabel, by_label, on_list
+from sqlsvm.ask.listed import Listed, on_list
 from sqlsvm.ask.probabilities import probabilities
 from sqlsvm.ask.score_bins import read_bins
 from sqlsvm.compile import evaluate as compiled
-from sqlsvm.engine.base import Rows
+from sqlsvm.compile.evaluate import ByLabel, by_label
 from sqlsvm.lab.ask.machine import evaluate_machine
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.model import Model
@@ -47,7 +47,7 @@ def evaluate_plan(
     *,
     buckets: int = 256,
     bins: int = 100,
-    then: Callable[[Asked, Evaluation], Evaluation] | None = None,
+    then: Callable[[Listed, Evaluation], Evaluation] | None = None,
 ) -> Evaluation:
     """Evaluate theta, which is for the raw coordinates of the plan. The plan's query may have more filters, for example
     to select the rows held out. `then` may read more from the list of scores.
@@ -56,7 +56,7 @@ def evaluate_plan(
     places over their range: more places give narrower bounds. With two bags the confusion matrix is always exact.
     """
 
-    def read(asked: Asked, above: ByLabel | None) -> Evaluation:
+    def read(asked: Listed, above: ByLabel | None) -> Evaluation:
         found = _evaluation(asked, above, bins, probability)
         return then(asked, found) if then else found
 
@@ -66,13 +66,13 @@ def evaluate_plan(
 # -- what is read from it ----------------------------------------------------------------------------------------------
 
 
-def _evaluation(asked: Asked, above: ByLabel | None, bins: int, probability: Probability | None) -> Evaluation:
+def _evaluation(asked: Listed, above: ByLabel | None, bins: int, probability: Probability | None) -> Evaluation:
     """The numbers of the list. `above` has the exact confusion matrix if the list does not."""
     steps.info("reading the measures from the scores")
     scale = asked.class_scale
-    seen = [asked.run(compiled.above(), parameters={SHIFT: t})[compiled.ABOVE] for t in _shifts(asked.delta)]
-    negatives, positives = (float(seen[0][f"all_{n}"][0]) * s for n, s in zip(compiled.CLASSES, scale, strict=True))
-    counts = [above] if above else [by_label(rows) for rows in seen]
+    seen = [asked.ask(compiled.above(), **{SHIFT: t}) for t in _shifts(asked.delta)]
+    negatives, positives = (seen[0][f"all_{n}"] * s for n, s in zip(compiled.CLASSES, scale, strict=True))
+    counts = [above] if above else [*map(by_label, seen)]
     if asked.delta and not above:
         counts[0] = _halved(asked, counts[0])
     fp, tp = ([c[label] * scale[label] for c in counts] for label in (0, 1))
@@ -88,9 +88,9 @@ def _evaluation(asked: Asked, above: ByLabel | None, bins: int, probability: Pro
     )
 
 
-def _halved(asked: Asked, above: ByLabel) -> ByLabel:
+def _halved(asked: Listed, above: ByLabel) -> ByLabel:
     """The rows above 0, and half of those that are rounded to 0: as many are above it as below."""
-    from_0 = by_label(asked.run(compiled.above(), parameters={SHIFT: -1.0})[compiled.ABOVE])
+    from_0 = by_label(asked.ask(compiled.above(), **{SHIFT: -1.0}))
     return (above[0] + from_0[0]) / 2.0, (above[1] + from_0[1]) / 2.0
 
 
@@ -99,15 +99,14 @@ def _shifts(delta: float) -> tuple[float, ...]:
     return (0.0, delta, -delta) if delta else (0.0,)
 
 
-def _auc(asked: Asked, pairs: float) -> Bounded | None:
+def _auc(asked: Listed, pairs: float) -> Bounded | None:
     """Two scores that are each off by delta may be 2 delta closer or further apart."""
     if not pairs > 0:
         return None
     if not asked.delta:
         return _bounded([asked.ranks["area"] / pairs])
-    read = (compiled.moved_area() if t else compiled.area() for t in _shifts(asked.delta))
-    areas = [asked.run(s, parameters={SHIFT: 2 * t}) for s, t in zip(read, _shifts(asked.delta), strict=True)]
-    return _bounded([float(found[compiled.AREA]["area"][0]) / pairs for found in areas])
+    read = ((compiled.moved_area() if t else compiled.area(), t) for t in _shifts(asked.delta))
+    return _bounded([asked.ask(area, **{SHIFT: 2 * t}) / pairs for area, t in read])
 
 
 def _bounded(found: Sequence[float]) -> Bounded:
@@ -115,19 +114,16 @@ def _bounded(found: Sequence[float]) -> Bounded:
     return Bounded(found[0], found[1 % len(found)], found[2 % len(found)])
 
 
-def _histogram(asked: Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogram:
+def _histogram(asked: Listed, seen: Mapping[str, float], bins: int, scale: ByLabel) -> Histogram:
     """On the grid a bin has a whole number of places, each in the middle of its step, so that bars have no gaps."""
-    if not seen["all_negative"][0] + seen["all_positive"][0]:
+    if not seen["all_negative"] + seen["all_positive"]:
         return Histogram((), (), ())
-    least, largest = float(seen["least"][0]), float(seen["largest"][0])
+    least, largest = seen["least"], seen["largest"]
     lowest, width = least, (largest - least) / bins or 1.0
     if asked.plan.method == "grid":
         lowest, width = least - 0.5, ceil((largest - least + 1) / bins)
     used = max(1, min(bins, ceil((largest - lowest) / width)))
-    rows = asked.run(compiled.histogram(), parameters={LOWEST: lowest, WIDTH: width})[compiled.BINS]
-    places = np.minimum(rows["bin"].astype(int), used - 1)
-    negative, positive = (
-        np.bincount(places, rows[name].astype(float), used) * s for name, s in zip(compiled.CLASSES, scale, strict=True)
-    )
+    found = asked.ask(compiled.histogram(used), **{LOWEST: lowest, WIDTH: width})
+    negative, positive = (rows * s for rows, s in zip(found, scale, strict=True))
     edges = (lowest + width * np.arange(used + 1)) / asked.steps
     return Histogram(tuple(edges.tolist()), tuple(negative.tolist()), tuple(positive.tolist()))

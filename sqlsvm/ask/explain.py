@@ -367,8 +367,7 @@ def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
 
 def _pass_program(plan: Plan) -> Sequence[Statement]:
     if plan.by_moments:
-        found = factors(plan)
-        return tuple(s for node in found.factors for program in second_moments(found, node) for s in program)
+        return tuple(s for asked in second_moments(factors(plan)) for s in asked.statements)
     return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.ask.groups import in_each
-from sqlsvm.ask.listed import Asked, ByLabel, on_list
+from sqlsvm.ask.listed import Listed, on_list
 from sqlsvm.ask.probabilities import bins_in_memory
 from sqlsvm.ask.rows import on_parts
 from sqlsvm.ask.score_bins import ScoreBins, read_bins
+from sqlsvm.compile.evaluate import ByLabel
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model, OfGroup
 from sqlsvm.model.probability import Probability
@@ -83,7 +84,7 @@ def bins_of_each(problem: Data, thetas: Sequence[Array]) -> list[ScoreBins]:
 def _bins_of(problem: Data, theta: Array) -> ScoreBins:
     """Of the scores of raw weights."""
 
-    def read(asked: Asked, above: ByLabel | None) -> ScoreBins:
+    def read(asked: Listed, above: ByLabel | None) -> ScoreBins:
         return read_bins(asked)
 
     return on_list(problem.work, problem.plan, theta, PLACES, read)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.count import total_table
 from sqlsvm.compile.prepare import key, node_rows
-from sqlsvm.compile.statement import statement
+from sqlsvm.compile.statement import asked
 from sqlsvm.model.plain import plain
 from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.join_tree import Edge, JoinTree
@@ -60,8 +60,7 @@ def _of_edge(work: Workspace, tree: JoinTree, edge: Edge, join_rows: float, most
     found = sql.group(found, [column for column, _ in columns])
     heaviest = exp.Ordered(this=sql.column("rows"), desc=True, nulls_first=False)
     order = [heaviest, *(exp.Ordered(this=sql.column(name), nulls_first=False) for name in names)]
-    asked = statement("heavy keys", found.order_by(*order).limit(most))
-    answer = work.run([asked])[asked.name]
+    answer = work.ask(asked("heavy keys", found.order_by(*order).limit(most), dict))
     keys = tuple(_heavy(answer, names, join_rows))
     return HeavyKeys(keys, max(join_rows - sum(k.rows for k in keys), 0.0), by_sketch)
 

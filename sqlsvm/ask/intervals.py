@@ -23,12 +23,11 @@ from math import sqrt
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate_plan
-from sqlsvm.ask.listed import Asked, steps_per_unit
+from sqlsvm.ask.listed import Listed, steps_per_unit
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.rows import options_of
 from sqlsvm.compile.clusters import (
     POWERS,
-    SIZES,
     SQUARES,
     apart,
     are_rows,
@@ -39,6 +38,7 @@ from sqlsvm.compile.clusters import (
     stepping,
 )
 from sqlsvm.compile.evaluate import towards_centre
+from sqlsvm.compile.statement import in_row
 from sqlsvm.model.evaluation import Clusters, Evaluation, Residuals
 from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.model.model import Model
@@ -76,7 +76,7 @@ def with_intervals_of_residuals(found: Residuals, problem: Data, model: Model) -
 def evaluated(problem: Data, theta: Array, options: ProblemOptions) -> Evaluation:
     """The measures with their intervals; where clusters are rows, all from one list of scores."""
 
-    def then(asked: Asked, found: Evaluation) -> Evaluation:
+    def then(asked: Listed, found: Evaluation) -> Evaluation:
         return with_intervals(found, problem, theta, options, asked=asked)
 
     work, plan = problem.work, problem.plan
@@ -90,7 +90,7 @@ def with_intervals(
     problem: Data,
     theta: Array,
     options: ProblemOptions,
-    asked: Asked | None = None,
+    asked: Listed | None = None,
 ) -> Evaluation:
     """None if the label's relation is part of a cycle, or one of the classes has hardly any rows. `asked` has the list
     of the scores, if it is still there."""
@@ -144,7 +144,7 @@ def with_intervals_of_numbers(
 def sizes_by_code(work: Workspace, plan: Plan) -> Mapping[int, Sizes]:
     """Of the clusters whose label has each code."""
     with work.scratch():
-        answer = work.run(sizes(plan))[SIZES]
+        answer = work.ask(sizes(plan))
     each = zip(*(answer[name].astype(float).tolist() for name in POWERS), strict=True)
     return {int(code): Sizes(*powers) for code, powers in zip(answer[CODE], each, strict=True) if powers[0]}
 
@@ -157,7 +157,7 @@ def _sizes_of_rows(found: Evaluation) -> Mapping[int, Sizes]:
 
 def _sizes_around(work: Workspace, plan: Plan, centre: float) -> tuple[Mapping[str, float], Sizes]:
     with work.scratch():
-        answer = {name: float(values[0]) for name, values in work.run(sizes(plan, centre))[SIZES].items()}
+        answer = in_row(work.ask(sizes(plan, centre)))
     return answer, Sizes(*(answer[name] for name in POWERS))
 
 
@@ -181,14 +181,13 @@ class _Reader:
     sizes: Sizes
     reach: float
     """The largest |z|."""
-    listed: Asked | None = None
+    listed: Listed | None = None
     """Has the list of scores, where clusters are rows."""
 
     def squares(self, parts: Parts, code: int | None = None, centre: float | None = None) -> Mapping[str, float]:
         made = [squares_of_list(parts, code)] if self.listed else squares(self.plan, parts, code, centre)
         program = Program(self.work.engine, made)
-        answers = self.work.run_and_drop(program, self.parameters)[SQUARES]
-        return {name: float(values[0]) for name, values in answers.items()}
+        return in_row(self.work.run_and_drop(program, self.parameters)[SQUARES])
 
     def interval(self, value: float, parts: Parts, scale: Scale = LOG) -> Interval:
         """That of a mean, from what each row adds to it."""
@@ -224,10 +223,10 @@ def _less(loss: Piecewise, mean: float) -> Parts:
 
 @contextmanager
 def _reader(
-    work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float, listed: Asked | None = None
+    work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float, listed: Listed | None = None
 ) -> Iterator[_Reader]:
     """Messages towards the centre are the same for all functions."""
-    buckets = steps_per_unit([{"least": np.array([-reach]), "largest": np.array([reach])}], FINE)
+    buckets = steps_per_unit([{"least": -reach, "largest": reach}], FINE)
     parameters = {THETA: theta, BOUND: 0.0, BUCKETS: buckets}
     with work.scratch():
         if plan.centre is not None:

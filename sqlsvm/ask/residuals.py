@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.listed import Asked, ByLabel, on_list
+from sqlsvm.ask.listed import Listed, on_list
 from sqlsvm.compile import evaluate as compiled
+from sqlsvm.compile.evaluate import ByLabel
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
@@ -34,22 +35,20 @@ def residuals_of(problem: Data, theta: Array, quantile: float = DEFAULTS["quanti
     work, plan, label = problem.work, problem.plan, problem.moments.label
     assert label is not None
 
-    def read(asked: Asked, above: ByLabel | None) -> Residuals:
+    def read(asked: Listed, above: ByLabel | None) -> Residuals:
         return _of_list(asked, label, quantile, bins)
 
     return on_list(work, plan, theta, BUCKETS, read)
 
 
-def _of_list(asked: Asked, label: LabelMoments, quantile: float, bins: int) -> Residuals:
+def _of_list(asked: Listed, label: LabelMoments, quantile: float, bins: int) -> Residuals:
     """From the residuals of all rows, in steps."""
     steps.info("reading the measures from the residuals")
-    sums = asked.run(compiled.sums_of_residuals())[compiled.RESIDUALS]
-    seen, unit = {name: float(values[0]) for name, values in sums.items()}, 1.0 / asked.steps
+    seen, unit = asked.ask(compiled.sums_of_residuals()), 1.0 / asked.steps
     least = seen["least"]
     width = (seen["largest"] - least) / bins or 1.0
-    rows = asked.run(compiled.histogram([COUNT]), parameters={LOWEST: least, WIDTH: width})[compiled.BINS]
-    places = np.minimum(rows["bin"].astype(int), bins - 1)
-    edges, counts = (least + width * np.arange(bins + 1)) * unit, np.bincount(places, rows[COUNT].astype(float), bins)
+    (counts,) = asked.ask(compiled.histogram(bins, [COUNT]), **{LOWEST: least, WIDTH: width})
+    edges = (least + width * np.arange(bins + 1)) * unit
     return replace(of_sums(seen, label, quantile, (edges, counts), unit), blur=asked.delta * unit)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqlsvm.ask.listed import Asked
+from sqlsvm.ask.listed import Listed
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.solve.arrays import Array
@@ -37,15 +37,14 @@ class ScoreBins:
         return found
 
 
-def read_bins(asked: Asked) -> ScoreBins:
-    size = asked.run(compiled.size_of_list())[compiled.SIZE]
-    if not size["n"][0]:
+def read_bins(asked: Listed) -> ScoreBins:
+    size = asked.ask(compiled.size_of_list())
+    if not size["n"]:
         none = np.zeros(0)
         return ScoreBins(np.zeros((0, 2)), np.zeros((0, 2)), none, none, exact=True)
-    least, span = float(size["least"][0]), float(size["largest"][0] - size["least"][0])
-    few = bool(size["n"][0] <= MOST)
+    least, span, few = size["least"], size["largest"] - size["least"], size["n"] <= MOST
     width = span * SAME if few else span / MOST
-    found = asked.run(compiled.scores_in_bins(), parameters={LOWEST: least, WIDTH: width or 1.0})[compiled.BINS]
+    found = asked.ask(compiled.scores_in_bins(), **{LOWEST: least, WIDTH: width or 1.0})
     order = np.argsort(found["bin"].astype(float))
     rows, sums = (
         np.column_stack([found[f"{name}{end}"].astype(float)[order] for name in compiled.CLASSES])

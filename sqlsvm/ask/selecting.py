@@ -8,7 +8,7 @@ import numpy as np
 from sqlsvm.ask.confusion import Scored, confusion
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import evaluated, with_intervals_of_numbers
-from sqlsvm.ask.listed import Asked
+from sqlsvm.ask.listed import Listed
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.of_rows import Measures, several_of_rows, with_errors_of_rows
 from sqlsvm.ask.residuals import residuals_of
@@ -116,7 +116,7 @@ def _of_list(problem: Data, theta: Array, loss: Loss) -> Measures:
     the list of exact scores is too long for most joins."""
     costs: list[float] = []
 
-    def read(asked: Asked, found: Evaluation) -> Evaluation:
+    def read(asked: Listed, found: Evaluation) -> Evaluation:
         bins = read_bins(asked)
         z = (loss.origin or 0.0) - np.array([-1.0, 1.0]) * bins.scores
         costs.append(float((bins.rows * loss.value(z.ravel()).reshape(z.shape)).sum() / bins.rows.sum()))

@@ -1,6 +1,6 @@
 """The rows of the join, group by group: one scan reads all groups. And how many there are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -8,21 +8,22 @@ from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.joined import is_narrow, joined
 from sqlsvm.compile.moments import counts_of, messages_to
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.statement import Asked, Statement, asked, placed, statement
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
+from sqlsvm.solve.arrays import Array
 
 ROWS_BY_GROUP = "rows by group"
-SIZES = "sizes of groups"
 
 
-def sizes_by_group(plan: Plan, by: Dictionary) -> Iterator[Statement]:
-    """SELECT total, n: the rows of the join for each number of this dictionary, which is at the label's node."""
+def sizes_by_group(plan: Plan, by: Dictionary) -> Asked[Array]:
+    """The rows of the join with each category of this dictionary, which is at the label's node."""
     counts, root = counts_of(plan, apart=False), plan.label_node
-    yield from messages_to(counts, {root})
     rows = counts.joined(root, [*sql.columns([by.column], "n"), (counts.total(root), "total")])
     counted = sql.columns(["total"], "t")
-    yield statement(SIZES, by_category([(by, "n")], counted, sql.derived(rows, "t"), known=True))
+    found = by_category([(by, "n")], counted, sql.derived(rows, "t"), known=True)
+    size, before = (len(by.categories),), messages_to(counts, {root})
+    return asked("sizes of groups", found, lambda r: placed(size, [r["n"] - by.offset], r["total"]), before)
 
 
 def rows_by_group(plan: Plan, by: Dictionary, without: Sequence[int] = (), *, apart: bool = False) -> Statement | None:

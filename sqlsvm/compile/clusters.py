@@ -19,9 +19,10 @@ from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.resolve import COUNT, resolve
 from sqlsvm.compile.scores import Scoring, fold_keys, weight_of
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.statement import Asked, Statement, asked, statement
 from sqlsvm.compile.tally import Tally, active_rows, active_table
 from sqlsvm.compile.weighting import Residual
+from sqlsvm.engine.base import Rows
 from sqlsvm.model.interval import Sizes
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
@@ -29,7 +30,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Piece
 from sqlsvm.solve.loss.arms import Parts, Side, Terms
 
-SQUARES, SIZES = "squares of the sums", "sizes of the clusters"
+SQUARES = "squares of the sums"
 POWERS = tuple(field.name for field in fields(Sizes))
 
 
@@ -148,12 +149,12 @@ def _value(parts: Parts, z: Residual) -> exp.Expression:
     return made
 
 
-def sizes(plan: Plan, centre: float | None = None) -> Iterator[Statement]:
+def sizes(plan: Plan, centre: float | None = None) -> Asked[Rows]:
     """SELECT how many rows of the label's node are in the join, and the sums of the powers of how many rows of the join
     each is in: of each class. For a label that is a number of all, and the squares times (code - centre)^2 and its
     square."""
     counts = replace(counts_of(plan, apart=False), apart=False)
-    yield from (s for s in counts.messages() if s.name.startswith("count up"))
+    messages = (s for s in counts.messages() if s.name.startswith("count up"))
     node, total = plan.label_node, sql.column("total", "t")
     size = (sql.double(counts.total(node)), "total")
     rows = sql.derived(counts.joined(node, [*sql.columns([CODE], "n"), size]), "t")
@@ -161,9 +162,8 @@ def sizes(plan: Plan, centre: float | None = None) -> Iterator[Statement]:
     powers = [one, *(sql.product(*[total] * power) for power in range(1, len(POWERS)))]
     made = [(sql.sum_or_zero(each), name) for name, each in zip(POWERS, powers, strict=True)]
     if centre is None:
-        yield statement(SIZES, sql.grouped(sql.columns([CODE], "t"), made, rows))
-        return
+        return asked("sizes of the clusters", sql.grouped(sql.columns([CODE], "t"), made, rows), dict, messages)
     square, spread = powers[2], _spread(centre, "t")
     made.append((sql.sum_or_zero(sql.product(square, spread)), "spread"))
     made.append((sql.sum_or_zero(sql.product(square, spread, spread)), "twice"))
-    yield statement(SIZES, sql.select(made, rows))
+    return asked("sizes of the clusters", sql.select(made, rows), dict, messages)

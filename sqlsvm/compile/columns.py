@@ -7,6 +7,7 @@ over the rows of its node. Next to that total, messages carry the sum of the lab
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan
 
 from sqlglot import exp
 
@@ -14,17 +15,18 @@ from sqlsvm import sql
 from sqlsvm.compile.count import Counts, total_table
 from sqlsvm.compile.prepare import Output, node_rows, node_table, prepare_derived
 from sqlsvm.compile.second_moments import Factor, Factored
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.statement import Asked, Statement, asked, binned, in_row, one_number, statement
+from sqlsvm.engine.base import Rows
 from sqlsvm.plan.design import as_number
 from sqlsvm.plan.join_tree import JoinTree
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature
+from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 
 LARGEST = 1e100
 """The squares of larger numbers, added up, may not be doubles. Like NaN they are left out and counted."""
 
-ROWS = "rows of the join"
 TOTAL = "total"
 """In how many rows of the join a row is."""
 LABELLED, CODED, SQUARED = OF_LABEL = "labelled", "coded", "squared"
@@ -50,6 +52,17 @@ class Number:
 
     def known(self, table: str, otherwise: exp.Expression | None = None) -> exp.Expression:
         return sql.case(self.is_known(table), sql.column(self.column, table), otherwise)
+
+
+@dataclass(frozen=True)
+class NumberFacts:
+    known: float
+    """Rows of the join where it is a number."""
+    nulls: float
+    mean: float
+    """nan if it is never known, like the next two."""
+    least: float
+    largest: float
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,10 @@ class Columns:
     def weighted(self, node: int) -> bool:
         return self.weight is not None and self.weight.relation in self.tree.nodes[node]
 
+    @property
+    def join(self) -> Counts:
+        return Counts(self.tree, self.rows, self.weighted)
+
     def numbers_of(self, node: int) -> list[Number]:
         return [c for c in self.numbers if c.relation in self.tree.nodes[node]]
 
@@ -132,8 +149,7 @@ def prepared(columns: Columns) -> Iterator[Statement]:
 
 
 def counts_of(columns: Columns) -> Counts:
-    tree = columns.tree.rerooted(columns.root)
-    return Counts(tree, columns.rows, columns.weighted, factors=_label_factors(columns))
+    return columns.join.of(columns.root, _label_factors(columns))
 
 
 def totals(columns: Columns, counts: Counts) -> Iterator[Statement]:
@@ -160,8 +176,8 @@ def _totals(columns: Columns, counts: Counts, node: int) -> exp.Select:
     return sql.where(found, sql.positive(TOTAL))
 
 
-def rows_of_join(columns: Columns) -> Statement:
-    return statement(ROWS, sql.select([(sql.sum_or_zero(TOTAL), "n")], _kept(columns.root)))
+def rows_of_join(columns: Columns) -> Asked[float]:
+    return asked("rows of the join", sql.select([(sql.sum_or_zero(TOTAL), "n")], _kept(columns.root)), one_number)
 
 
 def _kept(node: int) -> exp.Expr:
@@ -171,12 +187,8 @@ def _kept(node: int) -> exp.Expr:
 # -- one column --------------------------------------------------------------------------------------------------------
 
 
-def numbers_name(node: int) -> str:
-    return f"numbers {node}"
-
-
-def measures(columns: Columns, node: int) -> Statement:
-    """For each number of a node: rows where it is known, NULLs, sum, least and largest."""
+def measures(columns: Columns, node: int) -> Asked[dict[int, NumberFacts]]:
+    """Each number of a node by its place."""
     total = sql.column(TOTAL, "t")
     made: Named = []
     for c in columns.numbers_of(node):
@@ -188,7 +200,19 @@ def measures(columns: Columns, node: int) -> Statement:
             (sql.smallest(c.known("t")), f"least{c.place}"),
             (sql.largest(c.known("t")), f"largest{c.place}"),
         ]
-    return statement(numbers_name(node), sql.select(made, _kept(node)))
+
+    def read(rows: Rows) -> dict[int, NumberFacts]:
+        values = in_row(rows)
+        return {c.place: _facts(*(values[f"{of}{c.place}"] for of in OF_NUMBER)) for c in columns.numbers_of(node)}
+
+    return asked(f"numbers {node}", sql.select(made, _kept(node)), read)
+
+
+OF_NUMBER = "n", "nulls", "sum", "least", "largest"
+
+
+def _facts(n: float, nulls: float, total: float, least: float, largest: float) -> NumberFacts:
+    return NumberFacts(n, nulls, min(max(total / n, least), largest) if n > 0.0 else nan, least, largest)
 
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -196,23 +220,27 @@ SLACK = 1e-12
 """Of a count of rows: less is rounding."""
 
 
-def quantiles(columns: Columns, c: Number, n: float) -> Statement:
+def quantiles(columns: Columns, c: Number, n: float) -> Asked[dict[float, float]]:
     """The least value such that so many of the n rows with a known number are not above it."""
     rows = sql.select([(sql.column(c.column, "t"), "x"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
     values = sql.grouped(sql.columns(["x"]), sql.totals(["c"]), sql.derived(_known(rows, c), "r"))
-    return statement(f"quantiles {c.place}", sql.at_ranks(values, [q * n * (1.0 - SLACK) for q in QUANTILES]))
+    found = sql.at_ranks(values, [q * n * (1.0 - SLACK) for q in QUANTILES])
+    return Asked(
+        [statement(f"quantiles {c.place}", found)],
+        lambda rows: dict(zip(QUANTILES, in_row(rows).values(), strict=True)),
+    )
 
 
 BINS = 30
 
 
-def histogram(columns: Columns, c: Number, least: float, width: float) -> Statement:
+def histogram(columns: Columns, c: Number, least: float, width: float) -> Asked[Array]:
     """The rows in each of BINS parts of equal width; the largest value is in the last."""
     place = exp.Floor(this=sql.ratio(sql.minus(sql.column(c.column, "t"), sql.number(least)), sql.number(width)))
     last = sql.least(sql.double(place), sql.number(BINS - 1))
     rows = sql.select([(last, "bin"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
     found = sql.grouped(sql.columns(["bin"]), sql.totals(["c"]), sql.derived(_known(rows, c), "r"))
-    return statement(f"histogram {c.place}", found)
+    return asked(f"histogram {c.place}", found, lambda rows: binned(rows, "c", BINS))
 
 
 def _known(rows: exp.Select, c: Number) -> exp.Select:
@@ -223,7 +251,7 @@ def _node(columns: Columns, c: Number | Category) -> int:
     return columns.tree.node_of(c.relation)
 
 
-def categories(columns: Columns, c: Category, most: int) -> Iterator[Statement]:
+def categories(columns: Columns, c: Category, most: int) -> tuple[Asked[dict[str, float]], Asked[Rows]]:
     """How many values there are, and the rows without one; then the most frequent values with their rows."""
     v, size = sql.column("v"), sql.column(TOTAL)
     names = [TOTAL, *(OF_LABEL if columns.target else ())]
@@ -231,11 +259,11 @@ def categories(columns: Columns, c: Category, most: int) -> Iterator[Statement]:
     nulls = sql.sum_or_zero(sql.case(sql.is_null(v), size, 0.0))
     how_many: Named = [(sql.double(exp.Count(this=v)), "distinct"), (nulls, "nulls")]
     how_many += _between() if columns.target else []
-    yield statement(f"values {c.place}", sql.select(how_many, sql.derived(values, "g")))
+    whole = asked(f"values {c.place}", sql.select(how_many, sql.derived(values, "g")), in_row)
     found = sql.where(sql.select(sql.columns(["v", *names]), sql.derived(values, "g")), sql.not_null(v))
     by_rows = exp.Ordered(this=size, desc=True, nulls_first=False)
     ordered = found.order_by(by_rows, exp.Ordered(this=v, nulls_first=False)).limit(most)
-    yield statement(f"top values {c.place}", ordered)
+    return whole, asked(f"top values {c.place}", ordered, dict)
 
 
 def _between() -> Named:
@@ -280,4 +308,4 @@ def factors(columns: Columns, means: Mapping[int, float], partial: frozenset[int
         if partial:
             made.append(Factor(square_place(i), sql.case(c.is_known("n"), sql.product(centred, centred), 0.0), 2))
         found.setdefault(_node(columns, c), []).extend(made)
-    return Factored(columns.tree, columns.rows, columns.weighted, dict(sorted(found.items())))
+    return Factored(columns.join, dict(sorted(found.items())))

@@ -4,34 +4,36 @@ they cost is added up too."""
 
 from collections.abc import Sequence
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import CLUSTER, TIMES, is_met_once, joined
-from sqlsvm.compile.statement import Statement, statement, theta
+from sqlsvm.compile.statement import Asked, asked, in_row, placed, theta
+from sqlsvm.engine.base import Rows
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.score import chance
 from sqlsvm.plan.parameters import SLOPES
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.solve.arrays import Array
 
-CONFUSION = "classes and predictions"
-SQUARES = "squares of what rows add"
-CHANCES = "what the probabilities of classes cost"
 BRIER, LOG_LOSS = "brier", "log_loss"
 LEAST = 2.0**-52
 """The log loss takes no probability for smaller."""
 PREDICTED = "p"
 
 
-def confusion(plan: Plan) -> Statement:
+def confusion(plan: Plan) -> Asked[Array]:
     """SELECT y, p, the number of rows. theta has the weights of all classes, one after the other."""
     rows, n = sql.derived(_predicted(plan), "t"), [(sql.total(TIMES), "n")]
-    return statement(CONFUSION, sql.grouped(sql.columns([CODE, PREDICTED]), n, rows))
+    found = sql.grouped(sql.columns([CODE, PREDICTED]), n, rows)
+    size = (plan.design.target.classes,) * 2
+    return asked("classes and predictions", found, lambda r: placed(size, [r[CODE], r[PREDICTED]], r["n"]))
 
 
-def squares(plan: Plan, measures: int) -> Statement:
+def squares(plan: Plan, measures: int) -> Asked[Array]:
     """SELECT y, and for each measure the sum, over the rows of the label's relation, of the square of what each adds to
     it. The array has a number for each measure, each class and each prediction."""
     classes, names = plan.design.target.classes, [f"d{n}" for n in range(measures)]
@@ -44,7 +46,12 @@ def squares(plan: Plan, measures: int) -> Statement:
     if not alone:
         each = sql.grouped(kept, sql.totals(names), sql.derived(each, "r"))
     sums = [(sql.total(sql.product(name, name)), name) for name in names]
-    return statement(SQUARES, sql.grouped(sql.columns([CODE]), sums, sql.derived(each, "c")))
+    found = sql.grouped(sql.columns([CODE]), sums, sql.derived(each, "c"))
+
+    def read(rows: Rows) -> Array:
+        return placed((classes, measures), [rows[CODE]], np.column_stack([rows[name] for name in names]))
+
+    return asked("squares of what rows add", found, read)
 
 
 def _predicted(plan: Plan, *, apart: bool = False) -> exp.Select:
@@ -55,7 +62,7 @@ def _predicted(plan: Plan, *, apart: bool = False) -> exp.Select:
     return sql.select([*kept, (largest, PREDICTED)], sql.derived(sql.fenced(_scored(plan, apart=apart)), "s"))
 
 
-def chances(plan: Plan, curves: Sequence[Probability]) -> Statement:
+def chances(plan: Plan, curves: Sequence[Probability]) -> Asked[dict[str, float]]:
     """SELECT the sums of the Brier score and of the log loss. The Brier score of a row is the sum of (p - 1)^2 for its
     class and of p^2 for the others; the probabilities of all classes add up to 1."""
     own = [(chance(p, sql.column(f"s{k}", "s")), f"q{k}") for k, p in enumerate(curves, 1)]
@@ -76,7 +83,8 @@ def chances(plan: Plan, curves: Sequence[Probability]) -> Statement:
     within = exp.Least(this=at_least, expressions=[sql.number(1.0 - LEAST)])
     costs = [(exp.paren(cost), BRIER), (sql.negated(exp.Ln(this=within)), LOG_LOSS)]
     sums = [(sql.total(sql.product(times, value)), name) for value, name in costs]
-    return statement(CHANCES, sql.select(sums, sql.derived(sql.fenced(found), "u")))
+    answer = sql.select(sums, sql.derived(sql.fenced(found), "u"))
+    return asked("what the probabilities of classes cost", answer, in_row)
 
 
 def _scored(plan: Plan, *, apart: bool = False) -> exp.Select:

@@ -62,6 +62,10 @@ class Counts:
     needless: frozenset[str] = frozenset()
     """Messages that say 1 to every row that they arrive at. They are not joined."""
 
+    def of(self, node: int, factors: Mapping[str, exp.Expression]) -> "Counts":
+        """The same from a root whose rows count as often as each of these says."""
+        return replace(self, tree=self.tree.rerooted(node), factors=factors)
+
     def without(self, children: Iterable[int]) -> "Counts":
         """The same, where the messages up from these children are known to say 1 to every row."""
         return replace(self, needless=self.needless | frozenset(map(up_table, children)))

@@ -10,7 +10,7 @@ Scores may be known only within delta. Shifted by a parameter, a statement gives
         moved_area(t)   #{pos > neg + t} + 1/2 #{equal}:        at t = 2 delta, -2 delta
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -18,16 +18,16 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, tie_of
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import scored, weight_of
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.statement import Asked, Statement, asked, binned, in_row, one_number, statement
 from sqlsvm.compile.tally import Tally, counted_score
+from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
-PAIRS, ABOVE, AREA, RANKS, BINS, SIZE = "pairs", "rows above", "area", "ranks", "bins", "size"
-RESIDUALS, COVERED = "residuals", "covered"
 CLASSES = "negative", "positive"
 """Columns with the rows of each label."""
 
@@ -91,27 +91,27 @@ def _residuals(plan: Plan) -> Statement:
     return statement("residuals of the join", found, LIST)
 
 
-def sums_of_residuals() -> Statement:
+def sums_of_residuals() -> Asked[dict[str, float]]:
     """SELECT the rows, and the sums that residuals are measured with."""
     s, c = sql.column("s"), sql.column(COUNT)
     over, under = (sql.product(c, sql.greatest(of, 0.0)) for of in (s, sql.negated(s)))
     within = sql.case(sql.at_most(s, 0.0), c, 0.0)
     sizes = {"n": c, "over": over, "under": under, "squares": sql.product(c, s, s), "covered": within}
     made: Named = [(sql.sum_or_zero(of), name) for name, of in sizes.items()]
-    return statement(RESIDUALS, sql.select([*made, *sql.ends(s)], sql.table(LIST)))
+    return asked("residuals", sql.select([*made, *sql.ends(s)], sql.table(LIST)), in_row)
 
 
 def covered() -> Statement:
     """SELECT the rows with a residual of at most the shift."""
     within = sql.at_most("s", sql.parameter(SHIFT))
     rows = sql.sum_or_zero(sql.case(within, COUNT, 0.0))
-    return statement(COVERED, sql.select([(rows, "n")], sql.table(LIST)))
+    return statement("covered", sql.select([(rows, "n")], sql.table(LIST)))
 
 
 # -- how long it would be, and how coarse it is ------------------------------------------------------------------------
 
 
-def pairs(plan: Plan) -> Statement:
+def pairs(plan: Plan) -> Asked[float]:
     """How many pairs of entries meet at the centre."""
     messages = _messages(plan)
     keys = messages.centre_keys()
@@ -122,24 +122,28 @@ def pairs(plan: Plan) -> Statement:
 
     met = sql.sum_or_zero(sql.product("l.n", "r.n"))
     made = sql.select([(met, "n")], side(messages.left, "l"))
-    return statement(PAIRS, sql.join(made, side(messages.right, "r"), sql.same(keys, "l", "r")))
+    return asked("pairs", sql.join(made, side(messages.right, "r"), sql.same(keys, "l", "r")), one_number)
 
 
-def span(plan: Plan, bag: Bag) -> Statement:
+def span(plan: Plan, bag: Bag) -> Asked[dict[str, float]]:
     """SELECT the least and the largest score of a bag."""
     p = counted_score(plan, bag)
     outputs: Named = [(sql.or_zero(sql.smallest(p)), "least"), (sql.or_zero(sql.largest(p)), "largest")]
-    return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core), "s")))
-
-
-def span_name(bag: Bag) -> str:
-    return f"span {bag.number}"
+    return asked(f"span {bag.number}", sql.select(outputs, sql.derived(scored(plan, bag.core), "s")), in_row)
 
 
 # -- without the list --------------------------------------------------------------------------------------------------
 
 
-def above_at_centre(plan: Plan) -> Statement:
+ByLabel = tuple[float, float]
+"""A size for each label, first that of the negatives."""
+
+
+def by_label(sizes: Mapping[str, float]) -> ByLabel:
+    return sizes[CLASSES[0]], sizes[CLASSES[1]]
+
+
+def above_at_centre(plan: Plan) -> Asked[ByLabel]:
     """SELECT the rows of each label with a score above 0, by one sort per key: a left entry at s has above it the right
     entries at -s that stand before it."""
     messages = _messages(plan)
@@ -155,7 +159,7 @@ def above_at_centre(plan: Plan) -> Statement:
     partners = sql.window(sql.total("partners"), keys, ["at", "rank"], running=True)
     counted = sql.select([*sql.columns([TIE]), (sql.product(c, partners), "above")], _both(left, right))
     found = _by_class(sql.column("above"), sql.sum_or_zero)
-    return statement(ABOVE, sql.select(found, sql.derived(counted, "t")))
+    return asked("rows above", sql.select(found, sql.derived(counted, "t")), lambda rows: by_label(in_row(rows)))
 
 
 def _both(left: exp.Select, right: exp.Select) -> exp.Expr:
@@ -165,20 +169,20 @@ def _both(left: exp.Select, right: exp.Select) -> exp.Expr:
 # -- what leaves the database ------------------------------------------------------------------------------------------
 
 
-def above() -> Statement:
+def above() -> Asked[dict[str, float]]:
     """SELECT the rows of each label with s > shift, all of them, and the range of s."""
     is_above = sql.more("s", sql.parameter(SHIFT))
     more: Named = [(sql.sum_or_zero(sql.case(is_above, n, 0.0)), n) for n in CLASSES]
     every: Named = [(sql.sum_or_zero(n), f"all_{n}") for n in CLASSES]
-    return statement(ABOVE, sql.select([*more, *every, *sql.ends("s")], sql.table(LIST)))
+    return asked("rows above", sql.select([*more, *every, *sql.ends("s")], sql.table(LIST)), in_row)
 
 
-def area() -> Statement:
+def area() -> Asked[float]:
     """SELECT SUM(positive * (negatives below + equal ones / 2))."""
     return _area(sql.table(LIST), "s")
 
 
-def ranks() -> Statement:
+def ranks() -> Asked[dict[str, float]]:
     """The same, and SUM(positive * below^2), SUM(negative * above^2): how many of the other class are below a positive
     row, or above a negative one, where an equal one is half."""
     half, all_ = sql.product(0.5, "positive"), sql.window(sql.total("positive"))
@@ -190,10 +194,10 @@ def ranks() -> Statement:
 
     sums: Named = [(added_up("positive", "below"), "area"), (added_up("positive", "below", "below"), "positive")]
     sums.append((added_up("negative", "above", "above"), "negative"))
-    return statement(RANKS, sql.select(sums, sql.derived(sql.select(found, sql.table(LIST)), "r")))
+    return asked("ranks", sql.select(sums, sql.derived(sql.select(found, sql.table(LIST)), "r")), in_row)
 
 
-def moved_area() -> Statement:
+def moved_area() -> Asked[float]:
     """The same with the negatives moved up by the shift."""
     zero = sql.number(0)
     moved: Named = [(sql.plus("s", sql.parameter(SHIFT)), "at"), (sql.column("negative"), "negative")]
@@ -202,10 +206,10 @@ def moved_area() -> Statement:
     return _area(sql.derived(sql.grouped(sql.columns(["at"]), sql.totals(CLASSES), _both(*apart)), "p"), "at")
 
 
-def _area(places: exp.Expr, at: str) -> Statement:
+def _area(places: exp.Expr, at: str) -> Asked[float]:
     """Of places that are all different."""
     ranked = sql.select([(sql.product("positive", _below(at)), "area")], places)
-    return statement(AREA, sql.select([(sql.sum_or_zero("area"), "area")], sql.derived(ranked, "r")))
+    return asked("area", sql.select([(sql.sum_or_zero("area"), "area")], sql.derived(ranked, "r")), one_number)
 
 
 def _below(at: str) -> exp.Expression:
@@ -217,23 +221,24 @@ def _up_to_here(size: str, at: str) -> exp.Expression:
     return sql.window(sql.total(size), [], [at], running=True)
 
 
-def histogram(sizes: Sequence[str] = CLASSES) -> Statement:
+def histogram(bins: int, sizes: Sequence[str] = CLASSES) -> Asked[list[Array]]:
     """SELECT bin, the rows of each label, or other sizes: the bins have equal widths and begin at the lowest score."""
     sums = sql.totals(sizes)
-    return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, _in_bins(sql.columns(sizes))))
+    found = sql.grouped(sql.columns(["bin"]), sums, _in_bins(sql.columns(sizes)))
+    return asked("bins", found, lambda rows: [binned(rows, of, bins) for of in sizes])
 
 
-def size_of_list() -> Statement:
+def size_of_list() -> Asked[dict[str, float]]:
     """SELECT how many scores differ, and their range."""
-    return statement(SIZE, sql.select([(sql.count(), "n"), *sql.ends("s")], sql.table(LIST)))
+    return asked("size", sql.select([(sql.count(), "n"), *sql.ends("s")], sql.table(LIST)), in_row)
 
 
-def scores_in_bins() -> Statement:
+def scores_in_bins() -> Asked[Rows]:
     """SELECT for each bin the rows of each label, the sums of their scores, and the least and the largest score."""
     s = sql.column("s")
     sizes: Named = [*sql.columns(CLASSES), *((sql.product(n, s), f"{n}_scores") for n in CLASSES)]
     sums = [*sql.totals(n for _, n in sizes), *sql.ends(s)]
-    return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, _in_bins([*sizes, (s, "s")])))
+    return asked("bins", sql.grouped(sql.columns(["bin"]), sums, _in_bins([*sizes, (s, "s")])), dict)
 
 
 def _in_bins(outputs: Named) -> exp.Expr:

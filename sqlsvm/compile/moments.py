@@ -2,6 +2,7 @@
 largest |x|, its sum over the rows with y = -1, and its range. One scan of each node joined with its count messages."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlsvm import sql
 from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import Scoring, carried, number_columns, source, weight_of
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.statement import Asked, Statement, asked, one_number, statement
 from sqlsvm.options import Scale
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.plan import Plan
@@ -23,7 +24,6 @@ RANGE = frozenset(("least", "most"))
 CATEGORIES = frozenset(("categories",))
 """The rows of each category. With "negative" these are always measured."""
 OF_CODES = "rows of each class"
-SIZE = "size of the join"
 TIMES = "c"
 """What messages call the only factor that there is."""
 
@@ -38,11 +38,14 @@ def needed(plan: Plan, scale: Scale, *, by_class: bool = False) -> frozenset[str
 
 def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
     """The count messages over the sources of a plan, rooted at the label; apart: also of the negative rows."""
-    tree = plan.tree.rerooted(plan.label_node)
-    target = plan.design.target
+    target, found = plan.design.target, joins_of(plan).of(plan.label_node, {})
     is_negative, apart = (target.is_negative, apart) if target.signed else (None, False)
-    rows = partial(source, plan, alias="n")
-    return Counts(tree, rows, plan.weighted, is_negative, apart, parts=plan.parts).without(plan.met)
+    return replace(found, is_negative=is_negative, apart=apart, parts=plan.parts).without(plan.met)
+
+
+def joins_of(plan: Plan) -> Counts:
+    """The messages over the sources of a plan: all sums over its join are made of them."""
+    return Counts(plan.tree, partial(source, plan, alias="n"), plan.weighted)
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
@@ -54,7 +57,7 @@ def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator
     if plan.measured_at_once:
         yield from _at_once(plan, counts, measured)
         return
-    yield from messages_to(counts, asked(plan, measured))
+    yield from messages_to(counts, measured_at(plan, measured))
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
 
@@ -66,12 +69,12 @@ def messages_to(counts: Counts, at: Collection[int]) -> Iterator[Statement]:
     yield from (s for s in counts.messages() if s.table not in idle)
 
 
-def join_size(plan: Plan) -> Iterator[Statement]:
-    """SELECT n: how much the rows of the join weigh, and nothing else."""
+def join_size(plan: Plan) -> Asked[float]:
+    """How much the rows of the join weigh, and nothing else."""
     counts, root = counts_of(plan, apart=False), plan.label_node
-    yield from messages_to(counts, {root})
     rows = sql.derived(counts.joined(root, [(counts.total(root), "total")]), "t")
-    yield statement(SIZE, sql.select([(sql.sum_or_zero("t.total"), "n")], rows))
+    found = sql.select([(sql.sum_or_zero("t.total"), "n")], rows)
+    return asked("size of the join", found, one_number, messages_to(counts, {root}))
 
 
 def multiplied(design: Design) -> Iterator[tuple[Coordinate, tuple[Coordinate, ...]]]:
@@ -83,7 +86,7 @@ def multiplied(design: Design) -> Iterator[tuple[Coordinate, tuple[Coordinate, .
 def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterator[Statement]:
     """SELECT SUM(x * others) over the join. If each row of a node counts x times, the number of join rows that a row of
     another node is part of is their sum of x."""
-    counts = _counting_times(plan, c, c.of("n"))
+    counts = joins_of(plan).of(plan.tree.node_of(c.relation), {TIMES: c.of("n")})
     found = {plan.tree.node_of(other.relation) for other in others}
     yield from messages_to(counts, found)
     for at in sorted(found):
@@ -93,7 +96,7 @@ def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterato
 
 def covariances(plan: Plan, c: Coordinate, mean: exp.Expression) -> Iterator[Statement]:
     """SELECT SUM((x - mean) * other) over the join, for all other coordinates and categories."""
-    counts = _counting_times(plan, c, sql.minus(c.of("n"), mean))
+    counts = joins_of(plan).of(plan.tree.node_of(c.relation), {TIMES: sql.minus(c.of("n"), mean)})
     found = [node for node in range(len(plan.tree.nodes)) if plan.featured(node)]
     yield from messages_to(counts, found)
     for at in found:
@@ -103,11 +106,6 @@ def covariances(plan: Plan, c: Coordinate, mean: exp.Expression) -> Iterator[Sta
             rows = counts.joined(at, [*sql.columns([d.column], "n"), (counts.times(at, TIMES), "total")])
             sums, each = sql.columns(["total"], "t"), sql.derived(rows, "t")
             yield statement(category_products_name(c, d), by_category([(d, "n")], sums, each, known=True))
-
-
-def _counting_times(plan: Plan, c: Coordinate, times: exp.Expression) -> Counts:
-    node = plan.tree.node_of(c.relation)
-    return Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factors={TIMES: times})
 
 
 def _products_at(plan: Plan, counts: Counts, c: Coordinate, at: int, here: Sequence[Coordinate]) -> Statement:
@@ -132,7 +130,7 @@ def category_moments_name(number: int) -> str:
     return f"category moments {number}"
 
 
-def asked(plan: Plan, measured: frozenset[str]) -> set[int]:
+def measured_at(plan: Plan, measured: frozenset[str]) -> set[int]:
     """The nodes where something is measured."""
     found = plan.featured if measures_categories(measured) else plan.coordinates
     return set(filter(found, range(len(plan.tree.nodes))))

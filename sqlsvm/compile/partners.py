@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import Counts, down_table, up_table
-from sqlsvm.compile.moments import asked
+from sqlsvm.compile.moments import measured_at
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
@@ -31,7 +31,7 @@ def lost(child: int) -> str:
 
 def looked(plan: Plan, measured: frozenset[str]) -> Children:
     """The children to look at: those to which something is sent."""
-    at, foreign = asked(plan, measured), plan.foreign.items()
+    at, foreign = measured_at(plan, measured), plan.foreign.items()
     return {c: edge for c, edge in foreign if c in plan.looked and not at.isdisjoint(plan.tree.beyond(c, edge))}
 
 

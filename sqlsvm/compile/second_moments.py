@@ -5,7 +5,7 @@ of a node counts as often as a factor says, the number of join rows that a row o
 that factor over them. So messages from one node, with a column for each of its factors, give all products with it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,11 +13,10 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import Counts
-from sqlsvm.compile.moments import messages_to
-from sqlsvm.compile.scores import source
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.moments import joins_of, messages_to
+from sqlsvm.compile.statement import Asked, Statement, in_row, statement
+from sqlsvm.engine.base import Rows
 from sqlsvm.plan.design import Dictionary
-from sqlsvm.plan.join_tree import JoinTree
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 
@@ -52,26 +51,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Factored:
-    """A join tree with the factors of each node that has some. `rows` gives a node as an item of FROM, called n."""
+    """The messages of a join, and the factors of each node that has some."""
 
-    tree: JoinTree
-    rows: Callable[[int], exp.Expr]
-    weighted: Callable[[int], bool]
+    join: Counts
     factors: Mapping[int, Sequence[Factor]]
 
     @property
     def size(self) -> int:
         return 1 + max((f.place for own in self.factors.values() for f in own), default=-1)
 
-    def counts(self, node: int, factors: Mapping[str, exp.Expression]) -> Counts:
-        return Counts(self.tree.rerooted(node), self.rows, self.weighted, factors=factors)
-
 
 def factors(plan: Plan) -> Factored:
     """A coordinate has its place in theta, and the label the one after all."""
     found = {node: list(_of_node(plan, node)) for node in range(len(plan.tree.nodes))}
-    own = {node: own for node, own in found.items() if own}
-    return Factored(plan.tree, lambda node: source(plan, node, "n"), plan.weighted, own)
+    return Factored(joins_of(plan), {node: own for node, own in found.items() if own})
 
 
 def _of_node(plan: Plan, node: int) -> Iterator[Factor]:
@@ -86,22 +79,26 @@ def _is_category(d: Dictionary, place: int) -> exp.Expression:
     return d.listing(lambda n: sql.number(float(n == place + 1)), "n", sql.number(0))
 
 
-def second_moments(found: Factored, node: int) -> Iterator[Sequence[Statement]]:
-    """For the factors of a node their products with its own, and with those of later nodes; as programs that run one
-    after another."""
-    for carried in _batches(found.factors[node], CARRIED):
-        yield tuple(_products(found, node, carried))
+def second_moments(found: Factored) -> Iterator[Asked[dict[tuple[int, int], float]]]:
+    """For the factors of each node their products with its own, and with those of later nodes."""
+    for node, own in found.factors.items():
+        for carried in _batches(own, CARRIED):
+            yield Asked(_products(found, node, carried), _by_places)
+
+
+def _by_places(rows: Rows) -> dict[tuple[int, int], float]:
+    places = (name.removeprefix("s").split("_") for name in rows)
+    return {(int(f), int(o)): value for (f, o), value in zip(places, in_row(rows).values(), strict=True)}
 
 
 def _products(found: Factored, node: int, carried: Sequence[Factor]) -> Iterator[Statement]:
-    counted = {f.counted: f.value for f in carried}
-    counts = found.counts(node, counted)
+    counts = found.join.of(node, {f.counted: f.value for f in carried})
     later = [other for other in found.factors if other >= node]
     yield from messages_to(counts, later)
     for at in later:
         pairs = [(f, o) for f in carried for o in found.factors[at] if _wanted(f, o, own=at == node)]
         for number, some in enumerate(_batches(pairs, SUMS)):
-            name = second_moments_name(node, at) + (f" part {number}" if number else "")
+            name = f"second moments {node} {at}" + (f" part {number}" if number else "")
             yield statement(name, _sums(counts, at, some))
 
 
@@ -116,17 +113,9 @@ def _wanted(f: Factor, o: Factor, *, own: bool) -> bool:
 def _sums(counts: Counts, at: int, pairs: Sequence[Pair]) -> exp.Select:
     here = {o.place: (o.value.copy(), o.column) for _, o in pairs}
     came = {f.place: (counts.times(at, f.counted), f.counted) for f, _ in pairs}
-    sums = [(_sum(f, o), product_name(f.place, o.place)) for f, o in pairs]
+    sums = [(_sum(f, o), f"s{f.place}_{o.place}") for f, o in pairs]
     return sql.select(sums, sql.derived(counts.joined(at, [*here.values(), *came.values()]), "t"))
 
 
 def _sum(f: Factor, o: Factor) -> exp.Expression:
     return sql.sum_or_zero(sql.product(sql.column(f.counted, "t"), sql.column(o.column, "t")))
-
-
-def product_name(place: int, other: int) -> str:
-    return f"s{place}_{other}"
-
-
-def second_moments_name(node: int, at: int) -> str:
-    return f"second moments {node} {at}"

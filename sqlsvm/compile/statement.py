@@ -1,12 +1,17 @@
 """What a compiled program is made of."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
+from typing import Generic, TypeVar
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.parameters import THETA
+from sqlsvm.solve.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,45 @@ class Statement:
     table: str | None = None
     parameters: tuple[str, ...] = ()
     gives: bool = False
+
+
+T = TypeVar("T", covariant=True)
+
+
+@dataclass(frozen=True)
+class Asked(Generic[T]):
+    """Statements, and what their answers say. The names in an answer are known here alone: `Workspace.ask` returns what
+    `read` finds in its rows. Several answers are one, with the columns of all."""
+
+    statements: Iterable[Statement]
+    read: Callable[[Rows], T]
+
+
+def asked(name: str, query: exp.Query, read: Callable[[Rows], T], before: Iterable[Statement] = ()) -> Asked[T]:
+    return Asked([*before, statement(name, query)], read)
+
+
+def in_row(rows: Rows) -> dict[str, float]:
+    """An answer of one row: each number by its name; nan for NULL."""
+    return {name: float(nan if values[0] is None else values[0]) for name, values in rows.items()}
+
+
+def one_number(rows: Rows) -> float:
+    """An answer of one number."""
+    (found,) = in_row(rows).values()
+    return found
+
+
+def placed(shape: tuple[int, ...], places: Sequence[Values], values: Values) -> Array:
+    """The values at their places, which are counted from 1; 0 elsewhere."""
+    found = np.zeros(shape)
+    found[tuple(each.astype(int) - 1 for each in places)] = values.astype(float)
+    return found
+
+
+def binned(rows: Rows, of: str, bins: int) -> Array:
+    """The sizes of bins from a row for each that is not empty. What lies beyond the last belongs to it."""
+    return np.bincount(np.minimum(rows["bin"].astype(int), bins - 1), rows[of].astype(float), bins).astype(float)
 
 
 def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:

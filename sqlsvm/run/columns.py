@@ -1,13 +1,12 @@
 """The columns of a query over its join, as numbers: see `compile/columns.py`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from sqlsvm.compile import columns as compiled
-from sqlsvm.compile.columns import Columns
+from sqlsvm.compile.columns import Columns, NumberFacts
 from sqlsvm.plan.join_tree import JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Feature, FeatureQuery
@@ -18,17 +17,6 @@ from sqlsvm.solve.arrays import Array
 
 CONSTANT = 1e-12
 """A variance that is a smaller share of the mean square comes from rounding."""
-
-
-@dataclass(frozen=True)
-class NumberFacts:
-    known: float
-    """Rows of the join where it is a number."""
-    nulls: float
-    mean: float
-    """nan if it is never known, like the next two."""
-    least: float
-    largest: float
 
 
 @dataclass(frozen=True)
@@ -43,13 +31,9 @@ def read_facts(work: Workspace, columns: Columns) -> JoinFacts:
     messages = list(counts.messages())
     work.run((*compiled.prepared(columns), *messages, *compiled.totals(columns, counts)))
     work.drop([s.table for s in messages if s.table])
-    rows = float(work.run([compiled.rows_of_join(columns)])[compiled.ROWS]["n"][0])
-    found: dict[int, NumberFacts] = {}
-    for node in range(len(columns.tree.nodes)):
-        if own := columns.numbers_of(node):
-            answer = work.run([compiled.measures(columns, node)])[compiled.numbers_name(node)]
-            values = {name: float(np.nan if v[0] is None else v[0]) for name, v in answer.items()}
-            found |= {c.place: _facts(values, c.place) for c in own}
+    rows, found = work.ask(compiled.rows_of_join(columns)), dict[int, NumberFacts]()
+    for node in filter(columns.numbers_of, range(len(columns.tree.nodes))):
+        found |= work.ask(compiled.measures(columns, node))
     return JoinFacts(rows, tuple(found[c.place] for c in columns.numbers))
 
 
@@ -66,12 +50,6 @@ def tree_of(work: Workspace, query: FeatureQuery) -> JoinTree:
     if query.weight:
         check_weight_of(work, query, query.weight, weighing)
     return tree
-
-
-def _facts(values: Mapping[str, float], place: int) -> NumberFacts:
-    n, nulls, total, least, largest = (values[f"{name}{place}"] for name in ("n", "nulls", "sum", "least", "largest"))
-    mean = min(max(total / n, least), largest) if n > 0.0 else np.nan
-    return NumberFacts(n, nulls, float(mean), least, largest)
 
 
 LABEL = ""

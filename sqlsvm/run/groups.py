@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from sqlsvm import sql
-from sqlsvm.compile.by_group import SIZES, rows_by_group, sizes_by_group
+from sqlsvm.compile.by_group import rows_by_group, sizes_by_group
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import TIMES, is_narrow
 from sqlsvm.compile.moments import needed
@@ -212,10 +212,7 @@ def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:
     """The rows of the join with each category of the last dictionary."""
     by = plan.design.dictionaries[-1]
     with work.scratch():
-        rows = work.run(sizes_by_group(plan, by))[SIZES]
-    found = np.zeros(len(by.categories))
-    found[rows["n"].astype(int) - 1 - by.offset] = rows["total"]
-    return tuple(found.tolist())
+        return tuple(work.ask(sizes_by_group(plan, by)).tolist())
 
 
 def _by_number(blocks: Iterator[Rows], number: str) -> Iterator[tuple[int, Rows]]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import ceil, log, sqrt
 from typing import Any
 
-from sqlsvm.compile.clusters import POWERS, SIZES, apart, sizes
+from sqlsvm.compile.clusters import POWERS, apart, sizes
 from sqlsvm.errors import DataError
 from sqlsvm.model.interval import Sizes
 from sqlsvm.options import Share
@@ -85,7 +85,7 @@ def _clusters(work: Workspace, plan: Plan, asked: str) -> Sizes:
             f"--holdout {asked}: the label's table is in a cycle of joins, where its rows are not counted",
             hint="say how many rows to keep out: --holdout 0.2",
         )
-    answer = work.run(sizes(alone))[SIZES]
+    answer = work.ask(sizes(alone))
     return Sizes(*(float(answer[name].astype(float).sum()) for name in POWERS))
 
 

@@ -19,11 +19,10 @@ from sqlsvm.compile.moments import (
     moments_name,
     multiplied,
     products,
-    products_name,
 )
 from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
 from sqlsvm.compile.second_moments import Factored, second_moments
-from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.statement import Asked, Statement, in_row
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import OTHER, Coordinate, as_categories
@@ -166,9 +165,8 @@ def checked_products(plan: Plan, found: Moments) -> Moments:
 
 def _products(work: Workspace, plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> dict[tuple[int, int], float]:
     with work.scratch():
-        answers = work.run(products(plan, c, others))
-    rows = {o: answers[products_name(c, plan.tree.node_of(o.relation))] for o in others}
-    return {(c.index, o.index): float(rows[o][o.column][0]) for o in others}
+        found = work.ask(Asked(products(plan, c, others), in_row))
+    return {(c.index, o.index): found[o.column] for o in others}
 
 
 def _too_far_from_zero(plan: Plan, c: Coordinate, least: float, most: float) -> DataError:
@@ -200,12 +198,8 @@ def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Ite
 def read_products(work: Workspace, factored: Factored) -> Array:
     """The sums over the join of all products of two factors, at their places; 0 for those that are not made."""
     found = np.zeros((factored.size, factored.size))
-    for node in factored.factors:
-        for program in second_moments(factored, node):
-            with work.scratch():
-                answers = work.run(program)
-            for rows in answers.values():
-                for name, values in rows.items():
-                    f, o = map(int, name.removeprefix("s").split("_"))
-                    found[f, o] = found[o, f] = float(values[0])
+    for asked in second_moments(factored):
+        with work.scratch():
+            for (f, o), total in work.ask(asked).items():
+                found[f, o] = found[o, f] = total
     return found

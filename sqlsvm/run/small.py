@@ -9,8 +9,8 @@ import numpy as np
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES, has_weights, is_narrow, is_plain, joined, keyed
-from sqlsvm.compile.moments import SIZE, join_size
-from sqlsvm.compile.statement import Statement, in_one, statement
+from sqlsvm.compile.moments import join_size
+from sqlsvm.compile.statement import Asked, Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
@@ -163,5 +163,6 @@ def _at_most(plan: Plan, catalog: Catalog) -> float:
 
 
 def _size(work: Workspace, plan: Plan) -> float:
+    asked = join_size(plan)
     with work.scratch():
-        return float(work.run(_with_tables(work, plan, join_size(plan)))[SIZE]["n"][0])
+        return work.ask(Asked(_with_tables(work, plan, asked.statements), asked.read))

@@ -6,12 +6,13 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import count, islice
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.statement import Asked, Statement
 from sqlsvm.compile.statement import statement as numbered
 from sqlsvm.engine.base import Engine, Rows, Texts
 from sqlsvm.errors import DataError, EngineError
@@ -19,6 +20,7 @@ from sqlsvm.plan.plan import PART
 from sqlsvm.query.facts import Facts
 from sqlsvm.run.clock import Clock
 
+T = TypeVar("T")
 Answers = Mapping[str, Rows]
 """Of the statements that keep no table, by name."""
 
@@ -83,13 +85,13 @@ def merged(parts: Iterable[Rows]) -> Rows:
     return {name: values for rows in parts for name, values in rows.items()}
 
 
-Asked = list[tuple[exp.Query, list[object]]]
+Questions = list[tuple[exp.Query, list[object]]]
 """Queries with the values of their parameters."""
 
 
-def keep_all(engine: Engine, statements: Sequence[Statement], parameters: Mapping[str, object]) -> Asked:
+def keep_all(engine: Engine, statements: Sequence[Statement], parameters: Mapping[str, object]) -> Questions:
     """For an engine that inlines: make the tables, and return what is left to ask."""
-    asked: Asked = []
+    asked: Questions = []
     for statement in statements:
         values = [parameters[p] for p in statement.parameters]
         if statement.table is None:
@@ -99,7 +101,7 @@ def keep_all(engine: Engine, statements: Sequence[Statement], parameters: Mappin
     return asked
 
 
-def at_once(engine: Engine, statements: Sequence[Statement], asked: Asked) -> Statement:
+def at_once(engine: Engine, statements: Sequence[Statement], asked: Questions) -> Statement:
     """What such an engine sends for them, while it has their tables."""
     name = statements[0].name if len(statements) == 1 else f"{len(statements)} steps in one statement"
     return numbered(name, engine.whole(asked))
@@ -128,6 +130,9 @@ class Workspace:
                 self._claim_names()
             answers |= self._answers(statement, rendered(self.engine, statement), known)
         return answers
+
+    def ask(self, asked: Asked[T], parameters: Mapping[str, object] | None = None) -> T:
+        return asked.read(merged(self.run(asked.statements, parameters).values()))
 
     def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
         """The same for a program. No table is left."""

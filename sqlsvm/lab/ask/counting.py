@@ -7,7 +7,7 @@ from math import log, nan
 
 import numpy as np
 
-from sqlsvm.compile.evaluate import LONGEST_LIST, PAIRS, pairs, towards_centre
+from sqlsvm.compile.evaluate import LONGEST_LIST, pairs, towards_centre
 from sqlsvm.compile.resolve import COUNT, category_name, resolve, value_counts, values_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
@@ -135,8 +135,9 @@ def _check_list(problem: Data, beta: Array) -> None:
     if plan.centre is None or plan.method != "exact":
         return
     given = {THETA: problem.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
-    program = Program(work.engine, (*towards_centre(plan), pairs(plan)))
-    met = float(work.run_and_drop(program, given)[PAIRS]["n"][0])
+    with work.scratch():
+        work.run(towards_centre(plan), given)
+        met = work.ask(pairs(plan), given)
     if met > LONGEST_LIST:
         raise OptionError(
             f"exact thresholds would sort {met:.2g} pairs of scores",

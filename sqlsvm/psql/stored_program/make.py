@@ -149,24 +149,24 @@ def _of_classes(plan: Plan) -> dict[str, Iterable[Statement]]:
         "thresholds": thresholds(plan),
         "sizes": sizes(sketched),
         "far sums": far_sums(sketched),
-        "above": (evaluation.above(),),
-        "area": (evaluation.area(),),
-        "moved area": (evaluation.moved_area(),),
+        "above": evaluation.above().statements,
+        "area": evaluation.area().statements,
+        "moved area": evaluation.moved_area().statements,
     }
-    return found | ({"above at centre": (evaluation.above_at_centre(plan),)} if plan.centre else {})
+    return found | ({"above at centre": evaluation.above_at_centre(plan).statements} if plan.centre else {})
 
 
 def _of_numbers() -> dict[str, Iterable[Statement]]:
-    return {"residuals": (evaluation.sums_of_residuals(),), "covered": (evaluation.covered(),)}
+    return {"residuals": evaluation.sums_of_residuals().statements, "covered": (evaluation.covered(),)}
 
 
 def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
     grid = replace(plan, method="grid")
     return {
         "list": evaluation.towards_centre(plan),
-        "pairs": (evaluation.pairs(plan),),
+        "pairs": evaluation.pairs(plan).statements,
         "list of pairs": (evaluation.list_of_pairs(plan),),
-        "spans": (evaluation.span(grid, bag) for bag in plan.bags),
+        "spans": (s for bag in plan.bags for s in evaluation.span(grid, bag).statements),
         "grid list": (*evaluation.towards_centre(grid), evaluation.list_of_pairs(grid)),
         "roundings": (rounding(plan, bag) for bag in plan.bags),
     }
