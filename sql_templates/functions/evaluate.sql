@@ -1,5 +1,3 @@
-DROP FUNCTION IF EXISTS sqlsvm.evaluate(text, jsonb, integer);
-
 CREATE OR REPLACE FUNCTION sqlsvm.evaluate(model text, beta jsonb DEFAULT NULL, buckets integer DEFAULT NULL, trust text DEFAULT NULL)
 RETURNS TABLE (measure text, value float8, lower float8, upper float8)
 LANGUAGE plpgsql VOLATILE

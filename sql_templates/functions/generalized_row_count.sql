@@ -1,5 +1,3 @@
-DROP FUNCTION IF EXISTS sqlsvm.generalized_row_count(text, jsonb, float8, integer);
-
 CREATE OR REPLACE FUNCTION sqlsvm.generalized_row_count(
     model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, buckets integer DEFAULT 64,
     trust text DEFAULT NULL)

@@ -1,5 +1,3 @@
-DROP FUNCTION IF EXISTS sqlsvm.objective(text, jsonb, float8, integer);
-
 CREATE OR REPLACE FUNCTION sqlsvm.objective(
     model text, beta jsonb DEFAULT NULL, lambda float8 DEFAULT NULL, buckets integer DEFAULT 64,
     trust text DEFAULT NULL,

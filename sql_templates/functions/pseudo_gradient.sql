@@ -1,5 +1,3 @@
-DROP FUNCTION IF EXISTS sqlsvm.pseudo_gradient(text, jsonb, float8, float8);
-
 CREATE OR REPLACE FUNCTION sqlsvm.pseudo_gradient(
     model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, lambda float8 DEFAULT NULL,
     trust text DEFAULT NULL)

@@ -1,5 +1,3 @@
-DROP FUNCTION IF EXISTS sqlsvm.row_count(text, jsonb, float8, integer);
-
 CREATE OR REPLACE FUNCTION sqlsvm.row_count(
     model text, beta jsonb DEFAULT NULL, bound float8 DEFAULT 1, buckets integer DEFAULT 64, trust text DEFAULT NULL)
 RETURNS TABLE (feature text, value text, label integer, count float8)

@@ -1,6 +1,3 @@
-DROP FUNCTION IF EXISTS sqlsvm.train(text, float8, float8, integer, text, integer, integer);
-DROP FUNCTION IF EXISTS sqlsvm.train(text, float8, float8, integer, text, integer, integer, text);
-
 CREATE OR REPLACE FUNCTION sqlsvm.train(
     model text,
     lambda float8 DEFAULT NULL,

@@ -115,7 +115,6 @@ def extension_script() -> str:
         "references",
         *FORMS.values(),
         "owners",
-        "starts",
         "types",
         *function_templates(),
         "extension_end",

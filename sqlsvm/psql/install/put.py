@@ -74,7 +74,7 @@ def _bring_up(postgres: Programmable, found: Found) -> None:
     DatabaseStore(postgres).make_all()
     scripts = [name for form, name in FORMS.items() if form > found.form]
     postgres.run_script(_BEFORE)
-    for name in (*scripts, "owners", "starts", "types", *function_templates()):
+    for name in (*scripts, "owners", "types", *function_templates()):
         postgres.run_script(template(name))
 
 

@@ -20,9 +20,7 @@ ON CONFLICT (name) DO UPDATE SET query = EXCLUDED.query, label = EXCLUDED.label,
   options = EXCLUDED.options, start = EXCLUDED.start, compiled_at = EXCLUDED.compiled_at, owner = EXCLUDED.owner"""
 
 _INSTALLED = """\
-SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE NOT EXISTS (
-  SELECT FROM pg_catalog.pg_attribute AS a
-  WHERE a.attrelid = c.oid AND a.attname = 'start' AND NOT a.attisdropped)) AS older
+SELECT COUNT(*) AS n
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.relnamespace
 WHERE s.nspname = 'sqlsvm' AND c.relname = 'programs'"""
 
@@ -43,9 +41,6 @@ def check_place(engine: Engine, name: str) -> None:
     if not installed["n"][0]:
         hint = f"sqlsvm install --dsn {quote(engine.url)}"
         raise EngineError(f"the SQL functions are not in {engine.url}", hint=hint)
-    if installed["older"][0]:
-        hint = f"sqlsvm upgrade --dsn {quote(engine.url)}"
-        raise EngineError(f"the SQL functions in {engine.url} are of an older sqlsvm", hint=hint)
 
 
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
