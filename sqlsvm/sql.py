@@ -216,52 +216,55 @@ def product(*factors: Operand) -> exp.Expression:
     >>> product(minus(1, a), minus(a, plus(a, b))).sql("postgres")
     '(1 - a) * (a - (a + b))'
     """
-    return _chain(exp.Mul, [*map(operand, factors)]) or number(1)
+    return _chain(exp.Mul, factors) or number(1)
 
 
 def plus(*terms: Operand) -> exp.Expression:
     """a + b + ...; 0 for none."""
-    return _chain(exp.Add, [*map(operand, terms)]) or number(0)
+    return _chain(exp.Add, terms) or number(0)
 
 
 def minus(left: Operand, right: Operand) -> exp.Expression:
-    return _joined(exp.Sub, operand(left), operand(right))
+    return _joined(exp.Sub, operand(left), right)
 
 
 def ratio(left: Operand, right: Operand) -> exp.Expression:
     """left / right. sqlglot writes a cast into the left side, which may be a part of other expressions too."""
-    return _joined(exp.Div, operand(left).copy(), operand(right))
+    return _joined(exp.Div, operand(left).copy(), right)
 
 
 def negated(value: Operand) -> exp.Expression:
-    return exp.Neg(this=_within(operand(value), _TIGHT))
+    made = operand(value)
+    is_bare = isinstance(made, _TIGHT) or not isinstance(made, _OPERATIONS)
+    return exp.Neg(this=made if is_bare else exp.paren(made, copy=False))
 
 
 DEEPEST = 500
 """Operands in a row: DuckDB reads expressions of a depth of 1,000."""
 _TIGHT = (exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
+_FIRST = (*_TIGHT, exp.Add, exp.Sub)
+"""What needs no parentheses on the left of + or -."""
 _LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
 """Nodes that bind no tighter than a comparison."""
+_OPERATIONS = (exp.Binary, *_LOOSE)
 
 
-def _chain(operator: Operator, operands: Sequence[exp.Expression]) -> exp.Expression | None:
+def _chain(operator: Operator, operands: Sequence[Operand]) -> exp.Expression | None:
     if len(operands) > DEEPEST:
         batches = (operands[at : at + DEEPEST] for at in range(0, len(operands), DEEPEST))
         return _chain(operator, [exp.paren(found, copy=False) for each in batches if (found := _chain(operator, each))])
-    return reduce(partial(_joined, operator), operands) if operands else None
+    return reduce(partial(_joined, operator), operands[1:], operand(operands[0])) if operands else None
 
 
-def _joined(operator: Operator, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def _joined(operator: Operator, left: exp.Expression, right: Operand) -> exp.Expression:
     """An operation on the right keeps its parentheses, because results of doubles depend on the order. Only a product
     that is taken away needs none."""
-    first = _within(left, _TIGHT if issubclass(operator, _TIGHT) else (*_TIGHT, exp.Add, exp.Sub))
-    return operator(this=first, expression=_within(right, _TIGHT if operator is exp.Sub else ()))
-
-
-def _within(side: exp.Expression, bare: tuple[type[exp.Expr], ...]) -> exp.Expression:
-    """In parentheses, unless it is of a kind that goes without or no operation at all."""
-    is_bare = isinstance(side, bare) or not isinstance(side, (exp.Binary, *_LOOSE))
-    return side if is_bare else exp.paren(side, copy=False)
+    right = right if isinstance(right, exp.Expression) else operand(right)
+    if isinstance(left, _OPERATIONS) and not isinstance(left, _TIGHT if issubclass(operator, _TIGHT) else _FIRST):
+        left = exp.paren(left, copy=False)
+    if isinstance(right, _OPERATIONS) and not (operator is exp.Sub and isinstance(right, _TIGHT)):
+        right = exp.paren(right, copy=False)
+    return operator(this=left, expression=right)
 
 
 def equal(left: exp.Expr | Operand, right: exp.Expr | Operand) -> exp.Expression:
@@ -274,7 +277,8 @@ def equal(left: exp.Expr | Operand, right: exp.Expr | Operand) -> exp.Expression
 
 
 def _compared(kind: Comparison, left: exp.Expr | Operand, right: exp.Expr | Operand) -> exp.Expression:
-    return kind(this=_side(left), expression=_side(right))
+    first = left if isinstance(left, exp.Column) else _side(left)
+    return kind(this=first, expression=right if isinstance(right, exp.Column) else _side(right))
 
 
 unequal, less, at_most = partial(_compared, exp.NEQ), partial(_compared, exp.LT), partial(_compared, exp.LTE)
