@@ -149,7 +149,7 @@ def refuse(facts: Facts, stage: Stage = "typed") -> None:
 
 GIVEN, MISSING, AUTO = Given(), Missing(), Auto()
 CHOOSES, NOTHING_CHOSEN = Is((AUTO_WORD,)), dict.fromkeys(CHOSEN, Not((AUTO_WORD,)))
-CUTS = "dane", "bundle"
+CUTS, NET = ("dane", "bundle"), Has("net:")
 DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
 DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
 UNSEEN = "add --folds 5, or --holdout 0.2"
@@ -158,7 +158,7 @@ UNCHOSEN: tuple[tuple[When, str], ...] = (
     ({"constrain": GIVEN}, "--constrain"),
     ({"by": GIVEN}, "--by"),
     ({"solver": NO_CUTS}, "--solver {solver}"),
-    ({"map": Has("net:")}, "--map net"),
+    ({"map": NET}, "--map net"),
     ({"several": GIVEN}, "several values of {several}"),
     ({"warm_start": GIVEN}, "warm_start"),
 )
@@ -269,8 +269,8 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({"folds": GIVEN}, ("holdout",), said, "give one of them")
     said = "--holdout {holdout} is for accuracies of linear models, not for the loss {loss}"
     yield Rule({"holdout": AUTO, "loss": NUMBER}, (), said, "say how many rows to keep out: --holdout 0.2")
-    said = "--folds takes no --map net, which has learned from the labels of all folds"
-    yield Rule({"map": Has("net:")}, ("folds",), said, f"{HOLDOUT}: the network then learns without those rows")
+    said = "--folds takes no --map net with --by: each group would learn a network in each fold"
+    yield Rule({"map": NET, "by": GIVEN}, ("folds",), said, HOLDOUT)
     said = "--split-by says which rows stay together in --holdout and --folds, and where --lambda is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("split_by",), said, UNSEEN)
     said = "--holdout {holdout} takes each row of the label's table for itself, and --split-by keeps them together"

@@ -13,7 +13,7 @@ from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles
-from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
+from sqlsvm.query.rewrites.split import PARTS, HeldOut, Holdout, OfFold, Part, marked
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import prepared_part
@@ -60,9 +60,16 @@ def on_parts(
     return found
 
 
+def on_fold(engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data], None], offload: bool | None) -> None:
+    """The rows of a fold that the training of this model has not seen."""
+    options = options_of(model)
+    with _rows(engine, model, offload, fold) as (work, query):
+        measured(prepared_part(work, query, options, fold, "holdout"))
+
+
 @contextmanager
 def _rows(
-    engine: Engine, model: Model, offload: bool | None, holdout: Holdout | None = None
+    engine: Engine, model: Model, offload: bool | None, holdout: HeldOut | None = None
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
     query = labelled(engine, stored_query(engine, model), options_of(model), model.maps)
     query = marked(holdout)(query, Facts(engine))

@@ -8,6 +8,7 @@ import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fitting import bins_of_each, fit
+from sqlsvm.ask.fold_by_fold import fold_by_fold
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.rows import on_parts, options_of
@@ -41,8 +42,12 @@ def trained(
 ) -> list[Model]:
     """A model for each training, as `train_each` makes it, with what the folds measure."""
     validation = Validation(trainings)
+    training = next(iter(trainings.values()))
     models = train_each(engine, text, trainings, on_passes, continuations, start, validation.measure, asked)
-    models, training = [validation.of(model) for model in models], next(iter(trainings.values()))
+    if training.learns_in_folds:
+        found = {model.name: model for model in models}
+        models = [*fold_by_fold(engine, text, trainings, found, validation.measure).values()]
+    models = [validation.of(model) for model in models]
     is_one = len(models) == 1 and training.holdout
     return [with_unseen(engine, models[0], training.offload)] if is_one else models
 

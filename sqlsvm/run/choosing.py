@@ -164,7 +164,7 @@ def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settl
 
 def _settled(training: "Training", found: Choice, measure: str, split: str, rows: int) -> Settled:
     best = found.chosen
-    made = training.settled(cast(LossName, best.loss), best.strength)
+    made = training.settled(best.loss, best.strength)
     tried = tuple(
         Measured(each.loss, each.strength, each.mean, difference(each, best)[1], each.values) for each in found.tried
     )

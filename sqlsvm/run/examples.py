@@ -15,7 +15,7 @@ from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.split import Holdout, marked
+from sqlsvm.query.rewrites.split import HeldOut, marked
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.drawn import Drawn
@@ -36,7 +36,7 @@ def examples_of(
     seed: int,
     *,
     offload: bool | None = None,
-    held: Holdout | None = None,
+    held: HeldOut | None = None,
 ) -> ExamplesOf:
     """All classes have as many examples. Rows in which a column is NULL, and those held out, are none."""
     weights: ClassWeights = "none" if options.loss in NUMBER_LOSSES else "balanced"

@@ -12,7 +12,7 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.nulls import without_nulls
-from sqlsvm.query.rewrites.split import Holdout, Part, part_of
+from sqlsvm.query.rewrites.split import HeldOut, Part, part_of
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import derived
@@ -38,7 +38,7 @@ def prepared_part(
     work: Workspace,
     query: FeatureQuery,
     options: ProblemOptions,
-    holdout: Holdout,
+    holdout: HeldOut,
     part: Part,
     effort: Effort | None = None,
     target: Target | None = None,
@@ -53,7 +53,7 @@ def counted_part(
     work: Workspace,
     query: FeatureQuery,
     options: ProblemOptions,
-    holdout: Holdout,
+    holdout: HeldOut,
     part: Part,
     target: Target | None = None,
 ) -> Moments:
@@ -72,16 +72,12 @@ def counted_part(
 
 
 @contextmanager
-def _told_of(holdout: Holdout, part: Part) -> Iterator[None]:
+def _told_of(holdout: HeldOut, part: Part) -> Iterator[None]:
     """Steps and errors name the part in which they occur."""
-    steps.info("selecting the rows that --holdout %s %s", holdout.share, _VERBS[part])
+    steps.info("selecting the rows that %s %s", holdout.said, _VERBS[part])
     try:
         yield
     except DataError as error:
-        at_random = isinstance(holdout.share, float)
-        again = (
-            "choose another fraction or --seed to split the rows differently" if at_random else "choose another date"
-        )
-        these = f"of the rows that --holdout {holdout.share} {_VERBS[part]}; {again}"
+        these = f"of the rows that {holdout.said} {_VERBS[part]}; {holdout.hint}"
         detail = f"{error.detail}; {these}" if error.detail else these
         raise DataError(error.message, detail=detail, hint=error.hint) from error

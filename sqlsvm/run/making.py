@@ -58,7 +58,7 @@ class Making:
             found[name] = [solution.beta for solution in solutions]
             model = told(self._model(problems, name, solutions, left_out), name)
             models[name] = model if data.in_group else replace(model, phases=problems.clock.lap())
-        if self.on_fold and next(iter(problems.trainings.values())).folds:
+        if self.on_fold and next(iter(problems.trainings.values())).shares_folds:
             from sqlsvm.run.folding import in_folds
 
             models = in_folds(problems, found, self.on_fold).told(models)
@@ -79,7 +79,7 @@ class Making:
         solutions = problems.solve(training, begins, **going)
         _begin(data, "finishing")
         if keeping:
-            more = not last or any(other.unfinished for other in self.continuations.values()) or bool(training.folds)
+            more = not last or any(other.unfinished for other in self.continuations.values()) or training.shares_folds
             more = more and bool(problems.state(training.problem.named_loss))
             keeping.ended(solutions, more=more or data.in_group, group=data.key.group)
         return solutions

@@ -9,7 +9,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.groups import grouped
-from sqlsvm.query.rewrites.split import Holdout
+from sqlsvm.query.rewrites.split import HeldOut
 from sqlsvm.run.components import axes_of
 from sqlsvm.run.examples import examples_of
 
@@ -21,7 +21,7 @@ def maps_asked(
     seed: int,
     *,
     offload: bool | None,
-    held: Holdout | None,
+    held: HeldOut | None,
 ) -> tuple[Mapped, ...]:
     """Rows that are `held` out are no examples."""
     axes = axes_of(facts.engine, query, options, offload=offload)

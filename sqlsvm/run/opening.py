@@ -22,7 +22,7 @@ from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.maps import mapped, readable
-from sqlsvm.query.rewrites.split import Holdout, marked, timed
+from sqlsvm.query.rewrites.split import HeldOut, marked, timed
 from sqlsvm.query.shown import showing
 from sqlsvm.reading import made
 from sqlsvm.rules import refuse
@@ -63,7 +63,7 @@ def labelled(
     maps: MapsOrSeed = 0,
     *,
     offload: bool | None = None,
-    held: Holdout | None = None,
+    held: HeldOut | None = None,
 ) -> FeatureQuery:
     """The query as it is trained on. The column that makes groups is its last feature. `offload`: facts about the join
     are read from a copy. What maps learn from the label, they learn without the rows that are `held` out."""

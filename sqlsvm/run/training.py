@@ -1,15 +1,15 @@
 """How to train: the options of a training."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from sqlsvm.lab.kernel.machine import Machine
 from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import CHOSEN, DEFAULTS, OPTIONS, STRENGTHS, LossName, ProbabilityMethod, Solver, check
 from sqlsvm.plan.constraints import given
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.query.rewrites.split import Folds, Holdout
-from sqlsvm.rules import AUTO, refuse
+from sqlsvm.query.rewrites.split import Folds, HeldOut, Holdout, OfFold
+from sqlsvm.rules import AUTO, NET, refuse
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.solution import Effort
@@ -30,6 +30,8 @@ class Training:
     probability: ProbabilityMethod | None = DEFAULTS["probability"]
     folds: int | None = DEFAULTS["folds"]
     """`effort.seed` makes them, too."""
+    fold: int | None = None
+    """The one that is held out, where folds share nothing."""
     split_by: str | None = DEFAULTS["split_by"]
     gap: float | str | None = DEFAULTS["gap"]
     as_of: str | None = DEFAULTS["as_of"]
@@ -77,7 +79,7 @@ class Training:
     def kept(self) -> dict[str, Any]:
         """What a model says of its options."""
         found = asdict(self)
-        for name in ("chooses", "chose", "unnamed", "unchosen"):
+        for name in ("chooses", "chose", "unnamed", "unchosen", "fold"):
             del found[name]
         return found
 
@@ -95,10 +97,12 @@ class Training:
                 return replace(self, l1=strength)
         return self
 
-    def settled(self, loss: LossName, strength: float) -> "Training":
+    def settled(self, loss: str, strength: float) -> "Training":
         """With these where it is auto."""
         found = replace(self.of_strength(strength), chooses=(), chose=self.chooses)
-        return replace(found, problem=replace(self.problem, loss=loss)) if "loss" in self.chooses else found
+        if "loss" not in self.chooses:
+            return found
+        return replace(found, problem=replace(self.problem, loss=cast(LossName, loss)))
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""
@@ -123,12 +127,24 @@ class Training:
     @property
     def is_random(self) -> bool:
         """Are rows left out at random?"""
-        return bool(self.folds or self.holdout or self.chooses) and not (self.split_by or self.problem.time)
+        some = self.folds if self.fold is None else None
+        return bool(some or self.holdout or self.chooses) and not (self.split_by or self.problem.time)
 
     @property
     def parts(self) -> Folds:
         return Folds(self.folds or 0, self.effort.seed, self.split_by, self.gap)
 
     @property
-    def held(self) -> Holdout | None:
+    def learns_in_folds(self) -> bool:
+        """Has each fold a network of its own?"""
+        return bool(self.folds) and self.fold is None and self.problem.map in NET
+
+    @property
+    def shares_folds(self) -> bool:
+        return bool(self.folds) and self.fold is None and not self.learns_in_folds
+
+    @property
+    def held(self) -> HeldOut | None:
+        if self.fold is not None:
+            return OfFold(self.parts, self.fold)
         return None if self.holdout is None else Holdout(self.holdout, self.effort.seed, self.split_by, self.gap)

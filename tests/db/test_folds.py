@@ -13,15 +13,16 @@ from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.selecting import simplest
-from sqlsvm.ask.validation import Validation
+from sqlsvm.ask.validation import Validation, trained
 from sqlsvm.compile.moments import EVERY
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import DataError, EngineError, OptionError
+from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.split import Folds
+from sqlsvm.query.rewrites.split import Folds, OfFold, marked, part_of
 from sqlsvm.run import lookup
 from sqlsvm.run.data import Data
 from sqlsvm.run.folding import Folded, folded
@@ -34,7 +35,9 @@ from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Answers, workspace
 from sqlsvm.solve.solution import State
+from sqlsvm.terminal import NOTE
 from tests.db import test_intervals as intervals
+from tests.db.test_maps import crossed
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, star
 from tests.ground.opened import Wish, build, opened_problem, truth
@@ -411,3 +414,46 @@ def test_folds_that_do_not_fit_the_rows(engine: Engine) -> None:
     assert not model.validation
     with pytest.raises(OptionError, match="f, which has the label, has no column z"):
         made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=2, split_by="z")})
+
+
+def rows_of_fold(engine: Engine, text: str, asked: Training, fold: int) -> Rows:
+    """Made here."""
+    query, facts = labelled(engine, text, replace(asked.problem, map=())), Facts(engine)
+    query = part_of("holdout")(marked(OfFold(asked.parts, fold))(query, facts), facts)
+    return engine.fetch(query.relation("t").rows([(f.expression.copy(), f.name) for f in query.outputs]))
+
+
+@pytest.mark.parametrize("time", [None, "n"])
+def test_each_fold_learns_a_network_of_its_own(
+    duckdb: Engine, time: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a training that holds the fold out does. A note says what that costs."""
+    create, columns = crossed()
+    build(duckdb, create)
+    duckdb.copy_in(meant(duckdb, "crossed"), columns)
+    text, asked = "SELECT t.y, t.x, t.z, t.n FROM crossed t", training(map=("net:t:2",), folds=2, time=time, lam=1e-2)
+    with caplog.at_level(NOTE):
+        (model,) = trained(duckdb, text, {"m": asked})
+    assert "each fold learns a network of its own and shares no pass: 2 folds take about as long" in caplog.text
+    assert len(model.validation["accuracy"].folds) == 2
+    for fold, accuracy in enumerate(model.validation["accuracy"].folds):
+        (one,) = train_each(duckdb, text, {"m": replace(asked, fold=fold)})
+        assert one.maps != model.maps
+        held = rows_of_fold(duckdb, text, asked, fold)
+        assert len(held["y"]) == sum(one.trained_on.held_out.values())
+        assert np.mean((scores(one, held) > 0) == held["y"].astype(bool)) == pytest.approx(accuracy)
+
+
+@pytest.mark.parametrize("more", [{}, {"in_memory": 0}], ids=str)
+def test_each_quantile_of_a_band_is_measured(duckdb: Engine, more: dict[str, Any]) -> None:
+    """As if it were trained alone: they share the folds, and no cuts."""
+    join = numbers(np.random.default_rng(4))
+    band = {f"q{q}": training(loss="quantile", quantile=q, folds=2, lam=1e-2, tol=1e-5, **more) for q in (0.1, 0.9)}
+    with join.created(duckdb):
+        models = trained(duckdb, join.query, band)
+        for model, (name, asked) in zip(models, band.items(), strict=True):
+            (one,) = trained(duckdb, join.query, {name: asked})
+            for measure, found in one.validation.items():
+                assert model.validation[measure].mean == pytest.approx(found.mean, rel=0.02, abs=0.01), measure
+    covered = [model.validation["loss"].mean for model in models]
+    assert covered[0] != covered[1]

@@ -106,13 +106,20 @@ class Holdout:
             later = sql.at_least(query.time.value.copy(), sql.number(start))
             earlier = sql.less(query.time.value.copy(), sql.number(start - gap))
             return sql.case(later, exp.true()).when(earlier, exp.false())
-        alias = query.label_relation
-        without_maps = (c for c in deciding(query, self.by, facts) if not c.name.startswith(sql.WORKING))
         end = exp.Literal.string(threshold(float(self.share)))
-        return sql.less(digest(without_maps, alias, self.seed), end)
+        return sql.less(digest(deciding(query, self.by, facts), query.label_relation, self.seed), end)
+
+    @property
+    def said(self) -> str:
+        return f"--holdout {self.share}"
+
+    @property
+    def hint(self) -> str:
+        at_random = isinstance(self.share, float)
+        return "choose another fraction or --seed to split the rows differently" if at_random else "choose another date"
 
 
-def marked(holdout: Holdout | None) -> Rule:
+def marked(holdout: "HeldOut | None") -> Rule:
     """With the condition by which rows of the label's relation are held out. It is NULL for rows that are on neither
     side: those in the gap, and those without a time."""
 
@@ -124,11 +131,11 @@ def marked(holdout: Holdout | None) -> Rule:
 
 
 def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column, ...]:
-    """The columns of the label's relation that say in which part a row is: all that the query uses, or the one that
-    `--split-by` names."""
+    """The columns of the label's relation that say in which part a row is: all that the query uses, without those of
+    maps, or the one that `--split-by` names."""
     alias = query.label_relation
     if by is None:
-        return query.used_columns(alias)
+        return tuple(c for c in query.used_columns(alias) if not c.name.startswith(sql.WORKING))
     return (column_named(query, "--split-by", by, facts.engine.fold),)
 
 
@@ -219,6 +226,34 @@ class Folds:
         """Of rows at random."""
         every = frozenset(range(self.number))
         return tuple(Round(every - {part}, frozenset({part})) for part in range(self.number))
+
+
+@dataclass(frozen=True)
+class OfFold:
+    """One fold held out, where what its rows are known by differs from fold to fold."""
+
+    folds: Folds
+    number: int
+
+    @property
+    def by(self) -> str | None:
+        return self.folds.by
+
+    def condition(self, query: FeatureQuery, facts: Facts) -> exp.Expression:
+        """As that of a `Holdout`."""
+        split = self.folds.split(query, facts)
+        here = split.rounds[self.number]
+        measures, trains = (sql.one_of(split.part.copy(), sorted(parts)) for parts in (here.measures, here.trains))
+        return sql.case(measures, exp.true()).when(trains, exp.false())
+
+    @property
+    def said(self) -> str:
+        return f"fold {self.number + 1} of {self.folds.number}"
+
+    hint = "use fewer folds"
+
+
+HeldOut = Holdout | OfFold
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""Folds that share nothing, because a map has learned from labels: each fold is held out of a training of its own, with
+a network of its own."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+
+from sqlsvm.ask.rows import on_fold
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
+from sqlsvm.model.model import Model
+from sqlsvm.model.raw import theta_of
+from sqlsvm.options import LAMBDA
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.split import OfFold
+from sqlsvm.run.data import Data
+from sqlsvm.run.folding import Missed
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problems import OnFold
+from sqlsvm.run.train import train_each
+from sqlsvm.run.training import Training
+from sqlsvm.terminal import NOTE
+
+steps = logging.getLogger(__name__)
+
+
+def fold_by_fold(
+    engine: Engine, text: str, trainings: Mapping[str, Training], models: Mapping[str, Model], measure: OnFold
+) -> dict[str, Model]:
+    """The same trainings, of which these models are, without each fold."""
+    training, began = next(iter(trainings.values())), perf_counter()
+    query = labelled(engine, text, replace(training.problem, map=()))
+    rounds = training.parts.split(query, Facts(engine)).rounds
+    said = "note: each fold learns a network of its own and shares no pass: %s folds take about as long as %s trainings"
+    steps.log(NOTE, said, len(rounds), len(rounds))
+    missed = Missed(len(rounds), Counter[str](), list[DataError]())
+    for fold in range(len(rounds)):
+        without = {name: _settled(each, models[name], fold) for name, each in trainings.items()}
+        try:
+            found = train_each(engine, text, without)
+            missed.unproven.update(model.name for model in found if not model.converged)
+            _measured(engine, found, OfFold(training.parts, fold), measure, training.offload)
+        except DataError as error:
+            missed.errors.append(error)
+    told = missed.told(models)
+    first = told[next(iter(trainings))]
+    told[first.name] = replace(first, phases={**first.phases, "folds": perf_counter() - began})
+    return told
+
+
+def _settled(training: Training, model: Model, fold: int) -> Training:
+    """With what was chosen on all rows."""
+    found = training.settled(model.loss, getattr(model, training.strength_chosen or LAMBDA))
+    return replace(found, fold=fold, unchosen="")
+
+
+def _measured(engine: Engine, found: list[Model], fold: OfFold, measure: OnFold, offload: bool | None) -> None:
+    """Of these models: they have the same maps."""
+
+    def weights(problem: Data) -> None:
+        measure(problem, {model.name: [theta_of(problem.plan, part) for part in model.parts] for model in found})
+
+    on_fold(engine, found[0], fold, weights, offload)
