@@ -34,7 +34,7 @@ BEGIN
     INTO jumped, bent
     FROM jsonb_to_recordset(coalesce(answers -> near, '[]')) AS n (at float8, z float8, c float8, e float8, ee float8)
     JOIN jsonb_to_recordset(sharp) AS s (at float8, jump float8, bend float8) ON s.at = coalesce(n.at, 0),
-        LATERAL (SELECT n.z - s.at * h - coalesce((p.design ->> 'middle')::float8, 0) AS d) AS b;
+        LATERAL (SELECT n.z - s.at * h - (p.design ->> 'middle')::float8 AS d) AS b;
     RETURN jumped + least(bent, (lines ->> 'most_bent')::float8 / 2 / h ^ 2 / p.n
         * (answers -> (p.design ->> 'rests') -> 0 ->> 'ee')::float8);
 END

@@ -16,7 +16,7 @@ DECLARE
     misled CONSTANT boolean := sqlsvm._is_misled(
         ARRAY(SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0 ORDER BY c.pass), tol);
     -- A first guess; every pass measures it.
-    error_at_one float8 := coalesce((p.design ->> 'roundings')::float8, 3) / 8 * at.grain;
+    error_at_one float8 := (p.design ->> 'roundings')::float8 / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);
 BEGIN
     IF NOT (p.design ->> 'one_bag')::boolean AND p.design ->> 'method' <> 'exact' THEN

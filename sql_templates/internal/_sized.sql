@@ -1,5 +1,4 @@
--- `size` in solve/loss/piecewise.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features. In a
--- program of an older sqlsvm, which does not say how steep its loss is, slopes are as large as the terms of offsets.
+-- `size` in solve/loss/piecewise.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features.
 CREATE OR REPLACE FUNCTION sqlsvm._sized(
     p sqlsvm._problem, rounding sqlsvm._rounding, given sqlsvm._cut, point float8[], width float8, penalty float8)
 RETURNS sqlsvm._cut
@@ -26,8 +25,8 @@ BEGIN
             jsonb_array_elements_text(p.design -> 'loss' -> 'growth_by_origin')) WITH ORDINALITY AS g (v, more, i) ORDER BY g.i);
     rows := least(growth[1] + growth[2] * sqrt(mean) + growth[3] * mean,
         (p.design -> 'loss' ->> 'dual')::float8 + (p.design -> 'loss' ->> 'steepest')::float8 * p.origin);
-    slopes := coalesce(least((p.design #>> '{loss,steepness,0}')::float8 + (p.design #>> '{loss,steepness,1}')::float8 * sqrt(mean),
-        (p.design -> 'loss' ->> 'steepest')::float8), rows);
+    slopes := least((p.design #>> '{loss,steepness,0}')::float8 + (p.design #>> '{loss,steepness,1}')::float8 * sqrt(mean),
+        (p.design -> 'loss' ->> 'steepest')::float8);
     cut.offset_size := rows;
     cut.slope_size := slopes;
     IF lines IS NOT NULL THEN

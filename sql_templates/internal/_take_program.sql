@@ -13,7 +13,7 @@ BEGIN
     SELECT s.part, s.place, s.name, s.working_table, s.texts, s.owner
     FROM sqlsvm.programs AS p JOIN sqlsvm.statements AS s ON s.program = p.name
     WHERE p.name = program.name AND p.compiled_at = program.compiled_at AND p.owner IS NOT DISTINCT FROM program.owner;
-    IF NOT program.description ? 'features' OR NOT EXISTS (SELECT FROM sqlsvm.statements AS s WHERE s.program = program.name) THEN
+    IF NOT EXISTS (SELECT FROM sqlsvm.statements AS s WHERE s.program = program.name) THEN
         RAISE EXCEPTION 'the program "%" was compiled by an older sqlsvm', name USING ERRCODE = 'SV002',
             HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', name, program.label);
     ELSIF NOT EXISTS (SELECT FROM pg_temp.sqlsvm_statements) THEN

@@ -361,7 +361,7 @@ def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
     sums = multiplied(plan.design) if "squares" in measured else ()
     multiplying = (s for c, others in sums for s in products(plan, c, others))
     counting = missing(known, children, moments_by(plan, known, measured))
-    yield "measure", (*partners(counts, children), *counting, *multiplying)
+    yield "measure", (*partners(counts, children).statements, *counting, *multiplying)
     yield "pass", _pass_program(plan)
 
 

@@ -14,19 +14,12 @@ from sqlsvm import sql
 from sqlsvm.compile.count import Counts, down_table, up_table
 from sqlsvm.compile.moments import measured_at
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.statement import Asked, Statement, statement
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Plan
 
-PARTNERS = "keys without a partner"
-
 Children = Mapping[int, Edge]
 """Nodes that the root points to."""
-
-
-def lost(child: int) -> str:
-    """The column of the answer: how many keys of the root find no row of a child."""
-    return f"lost{child}"
 
 
 def looked(plan: Plan, measured: frozenset[str]) -> Children:
@@ -35,15 +28,20 @@ def looked(plan: Plan, measured: frozenset[str]) -> Children:
     return {c: edge for c, edge in foreign if c in plan.looked and not at.isdisjoint(plan.tree.beyond(c, edge))}
 
 
-def partners(counts: Counts, children: Children) -> Iterator[Statement]:
+def partners(counts: Counts, children: Children) -> Asked[set[int]]:
+    """The children whose row each key finds."""
+    return Asked(_looking(counts, children), lambda rows: {c for c in children if not rows[f"lost{c}"][0]})
+
+
+def _looking(counts: Counts, children: Children) -> Iterator[Statement]:
     """How often each key occurs: the message down, if no other drops a row. Then the keys without a partner."""
     tree = counts.tree
     alone = counts.without(edge.other(tree.root) for edge in tree.edges_of(tree.root))
     for child, edge in children.items():
         name = f"keys of {tree.name(tree.root)} for {tree.name(child)}"
         yield statement(name, alone.down(child, edge), down_table(child))
-    if found := [(_lost(counts, child, edge), lost(child)) for child, edge in children.items()]:
-        yield statement(PARTNERS, sql.select(found))
+    if found := [(_lost(counts, child, edge), f"lost{child}") for child, edge in children.items()]:
+        yield statement("keys without a partner", sql.select(found))
 
 
 def missing(counts: Counts, children: Children, program: Iterable[Statement]) -> Iterator[Statement]:

@@ -20,7 +20,7 @@ from sqlsvm.compile.moments import (
     multiplied,
     products,
 )
-from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
+from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.second_moments import Factored, second_moments
 from sqlsvm.compile.statement import Asked, Statement, in_row
 from sqlsvm.engine.base import Rows
@@ -186,8 +186,7 @@ def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Ite
     """The moments, after a query that finds the keys that always have a partner. Its tables are used again, unless
     they hold too little."""
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
-    answers = work.run(partners(counts, children), plan.design.target.parameters)
-    known = counts.without(child for child in children if not answers[PARTNERS][lost(child)][0])
+    known = counts.without(work.ask(partners(counts, children), plan.design.target.parameters))
     made = set(map(down_table, children))
     for s in missing(known, children, moments_by(plan, known, measured)):
         if s.table in made:
