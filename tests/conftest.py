@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.engine.duckdb import DuckDB
+from sqlsvm.engine.duckdb import _CONFIG, DuckDB
 from sqlsvm.psql.install import install
 from sqlsvm.query.rewrites import order
 from sqlsvm.run import sharing, small
@@ -36,8 +36,10 @@ settings.load_profile("patient")
 
 def pytest_configure() -> None:
     """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them. Tests
-    are about passes, but their joins are small: the others ask for --in-memory."""
+    are about passes, but their joins are small: the others ask for --in-memory. Other threads of DuckDB cost more than
+    they bring where tables have few rows: a tenth of the time."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _CONFIG["threads"] = "1"
     small.MUCH = 0
     order.FEW = 0
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -24,26 +24,13 @@ SEEDS = 500
 BLOCK = 50
 
 
-@pytest.fixture
-def thrifty(shared_engine: Engine) -> Iterator[Engine]:
-    """DuckDB's other threads cost more than they bring where tables have ten rows."""
-
-    def send(text: str) -> None:
-        if shared_engine.dialect == "duckdb":
-            typed(shared_engine, parse_one(text, read="duckdb"))
-
-    send("SET threads = 1")
-    yield shared_engine
-    send("RESET threads")
-
-
 @pytest.mark.thin(20)
 @pytest.mark.parametrize("start", range(0, SEEDS, BLOCK))
-def test_random_schemas(thrifty: Engine, start: int) -> None:
+def test_random_schemas(shared_engine: Engine, start: int) -> None:
     """On either engine every other one."""
-    for seed in range(start + (thrifty.dialect == "duckdb"), start + BLOCK, 2):
+    for seed in range(start + (shared_engine.dialect == "duckdb"), start + BLOCK, 2):
         with noted(f"seed {seed}"):
-            check(thrifty, seeded(seed))
+            check(shared_engine, seeded(seed))
 
 
 @settings(

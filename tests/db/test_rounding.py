@@ -6,7 +6,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.run import sharing
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.problems import Problems
@@ -147,10 +147,15 @@ def objective_of_many(rows: Rows, weights: dict[str, float], class_weights: tupl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("met", ["d", "g"])
-@pytest.mark.parametrize("class_weight", ["none", "balanced"])
-def test_a_million_rows(engine: Engine, met: str, class_weight: str) -> None:
-    build(engine, MANY.format(rows=200_000 if met == "g" else 1_000_000))
+@pytest.mark.parametrize(
+    ("met", "class_weight", "rows"),
+    [("d", "balanced", 1_000_000), ("d", "none", 100_000), ("g", "balanced", 20_000), ("g", "none", 20_000)],
+)
+def test_many_rows(engine: Engine, met: str, class_weight: str, rows: int) -> None:
+    """Up to a million in DuckDB, with two threads. PostgreSQL takes ten times as long."""
+    if engine.dialect == "duckdb":
+        engine.execute(Text("SET threads = 2"))
+    build(engine, MANY.format(rows=rows if engine.dialect == "duckdb" else min(rows, 300_000)))
     query = f"SELECT f.y, f.w, f.a, f.b, {met}.x FROM f JOIN {met} ON {met}.k = f.k"
     asked_for = training(lam=LAMBDA, weight="w", class_weight=class_weight, max_passes=2)
     assert_between(engine, query, asked_for)
