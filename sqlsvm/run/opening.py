@@ -106,7 +106,8 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     maps, held = known or training.effort.seed, training.held
     query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
     query = rewritten(query, Facts(engine), showing("--split-by", training.split_by))
-    if training.chooses:
+    copies = training.offload or (training.offload is None and engine.rates.slow_to_start)
+    if training.chooses or (training.folds and copies):  # a copy has no other columns that could say it
         from sqlsvm.query.rewrites.marks import telling
 
         query = rewritten(query, Facts(engine), telling(training.split_by))

@@ -287,6 +287,15 @@ def test_rows_with_one_value_stay_together(engine: Engine) -> None:
     assert len(model.validation["auc"].folds) == 5
 
 
+def test_a_copy_knows_the_entities(postgres: Engine) -> None:
+    """It has no other columns than those of the query. All rows of an entity have one label."""
+    who = "g % 40 AS who, SIN(g) AS x, g % 40 < 12 AS y"
+    build(postgres, f"CREATE TABLE t AS SELECT {who} FROM GENERATE_SERIES(1, 800) r(g)")
+    svc = RelationalSVC(lam=1e-2, folds=2, split_by="who", offload=True).fit(postgres, "SELECT t.y, t.x FROM t", "y")
+    one, two = svc.model_.validation["accuracy"].folds
+    assert any(abs(n * one + (40 - n) * two - 28) < 1e-9 for n in range(40))
+
+
 def test_probabilities_of_scores_that_no_training_has_seen(engine: Engine) -> None:
     join, folds = star(np.random.default_rng(6), 900), Folds(3)
     with join.created(engine):

@@ -106,6 +106,29 @@ def test_equal_rows_stay_together(engine: Engine) -> None:
     assert {i % 100 for i in held}.isdisjoint({i % 100 for i in set(range(1000)) - held})
 
 
+ALIKE = {
+    "texts": "SELECT t.y, t.kind FROM t",
+    "a computed value": "SELECT t.y, t.kind, (SELECT MAX(u.z) FROM u WHERE u.k = t.id) AS z FROM t",
+}
+
+
+@pytest.mark.parametrize("case", ALIKE)
+def test_rows_of_a_few_kinds_are_on_both_sides(engine: Engine, case: str) -> None:
+    """Equal values do not say that two rows are one, where there are only booleans and texts. One row of three is
+    true."""
+    build(engine, "CREATE TABLE t (id INT, y BOOLEAN, kind TEXT); CREATE TABLE u (k INT, z FLOAT8)")
+    number = np.arange(900)
+    kinds = np.array([f"kind {n // 3 % 2}" for n in number], dtype=object)
+    engine.copy_in(meant(engine, "t"), {"id": number, "y": number % 3 == 0, "kind": kinds})
+    engine.copy_in(meant(engine, "u"), {"k": number, "z": np.ones(900)})
+    held = train(engine, "m", ALIKE[case], training(lam=1.0, holdout=0.5)).trained_on.held_out
+    assert sum(held.values()) == pytest.approx(450, abs=60)
+    assert held["1"] == pytest.approx(150, abs=40)
+    for offload in {False, engine.dialect == "postgres"}:
+        svc = RelationalSVC(lam=1.0, folds=3, offload=offload).fit(engine, ALIKE[case], "y")
+        assert svc.model_.validation["accuracy"].folds == pytest.approx([2 / 3] * 3, abs=0.1)
+
+
 # -- the two sides -----------------------------------------------------------------------------------------------------
 
 

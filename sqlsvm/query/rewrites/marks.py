@@ -22,8 +22,7 @@ def telling(by: str | None) -> Rule:
 
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         def number(by: str | None) -> exp.Expression:
-            columns = [c for c in deciding(query, by, facts) if not c.name.startswith(sql.WORKING)]
-            return sql.double(row_hash(query, facts, columns, 0, DIFFERENT))
+            return sql.double(row_hash(query, facts, deciding(query, by, facts), 0, DIFFERENT))
 
         entity = {} if by is None else {ENTITY: number(by)}
         time = {TIME: query.time.value} if query.time else {}

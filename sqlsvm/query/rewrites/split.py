@@ -5,10 +5,10 @@ model keeps. `Folds` number the parts, and each of their rounds trains on some a
 
 At random, a row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. Only the columns
 count that the query uses: rows that are equal there are in the same part, and a column that is added later changes
-nothing. `--split-by` names one column instead, which need not be in the query, so that all rows with the same value
-stay together. Numbers and times have the same text for any type, engine and session, except non-integers beyond 1e15.
-Other values are cast to text by the database. Folds are not asked for again, so they take the hash of the engine: the
-MD5 takes as long as several passes.
+nothing. Where these are booleans and texts only, all columns of the relation count. `--split-by` names one column
+instead, which need not be in the query, so that all rows with the same value stay together. Numbers and times have the
+same text for any type, engine and session, except non-integers beyond 1e15. Other values are cast to text by the
+database. Folds are not asked for again, so they take the hash of the engine: the MD5 takes as long as several passes.
 
 In time, parts follow each other: each round trains on what lies before a start, less a gap, and measures what begins
 there. So the parts of one round are among those of the next, and sums that are kept by part serve all rounds.
@@ -29,7 +29,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Values
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query.facts import Facts, Rule, one
-from sqlsvm.query.ir import FeatureQuery, Moment
+from sqlsvm.query.ir import ENTITY, ROW, VALUE, FeatureQuery, Moment
 from sqlsvm.query.named import column_named, output_named
 from sqlsvm.query.shown import showing
 from sqlsvm.solve.arrays import Array, Indices, Mask
@@ -131,12 +131,25 @@ def marked(holdout: "HeldOut | None") -> Rule:
 
 
 def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column, ...]:
-    """The columns of the label's relation that say in which part a row is: all that the query uses, without those of
-    maps, or the one that `--split-by` names."""
+    """The columns of the label's relation that say in which part a row is: the one that `--split-by` names, or all that
+    the query uses, also in sub-queries that compute a value. If these are booleans and texts, rows of one part would be
+    alike, and all columns count."""
     alias = query.label_relation
-    if by is None:
-        return tuple(c for c in query.used_columns(alias) if not c.name.startswith(sql.WORKING))
-    return (column_named(query, "--split-by", by, facts.engine.fold),)
+    if by is not None:
+        return (column_named(query, "--split-by", by, facts.engine.fold),)
+    relation, used = query.relation(alias), query.used_columns(alias)
+    inside = relation.source.find_all(exp.Column) if any(c.name.startswith(VALUE) for c in used) else ()
+    names = {c.name for c in used} | {c.name for c in inside}
+    own = [c for c in relation.columns if not c.name.startswith(sql.WORKING)]
+    chosen = [c for c in own if c.name in names]
+    are_few = all(c.kind in ("boolean", "categorical") for c in chosen)
+    return tuple(c for c in own if c.kind != "other") if are_few else tuple(chosen)
+
+
+def _told(query: FeatureQuery, by: str | None) -> tuple[Column, ...]:
+    """The column of a copy that tells rows or entities apart, if there is one."""
+    mark = query.marks.get(ROW if by is None else ENTITY)
+    return (Column(mark.name, "double", "numeric"),) if isinstance(mark, exp.Column) else ()
 
 
 def part_of(part: Part) -> Rule:
@@ -188,7 +201,9 @@ class Folds:
 
     def split(self, query: FeatureQuery, facts: Facts) -> Split:
         if query.time is None:
-            found = row_hash(query, facts, deciding(query, self.by, facts), self.seed, self.number)
+            found = row_hash(
+                query, facts, _told(query, self.by) or deciding(query, self.by, facts), self.seed, self.number
+            )
             return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self.rounds)
         forward = self._forward(query, query.time, facts)
         return Split(forward.part(query.time.value), forward.rounds)
