@@ -12,7 +12,6 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
-from sqlsvm.options import LAMBDA
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import OfFold
 from sqlsvm.run.data import Data
@@ -37,7 +36,8 @@ def fold_by_fold(
     steps.log(NOTE, said, len(rounds), len(rounds))
     missed = Missed(len(rounds), Counter[str](), list[DataError]())
     for fold in range(len(rounds)):
-        without = {name: _settled(each, models[name], fold) for name, each in trainings.items()}
+        each = ((name, training.as_chosen(models[name])) for name, training in trainings.items())
+        without = {name: replace(training, fold=fold, unchosen="") for name, training in each}
         try:
             found = train_each(engine, text, without)
             missed.unproven.update(model.name for model in found if not model.converged)
@@ -48,12 +48,6 @@ def fold_by_fold(
     first = told[next(iter(trainings))]
     told[first.name] = replace(first, phases={**first.phases, "folds": perf_counter() - began})
     return told
-
-
-def _settled(training: Training, model: Model, fold: int) -> Training:
-    """With what was chosen on all rows."""
-    found = training.settled(model.loss, getattr(model, training.strength_chosen or LAMBDA))
-    return replace(found, fold=fold, unchosen="")
 
 
 def _measured(engine: Engine, found: list[Model], fold: OfFold, measure: OnFold, offload: bool | None) -> None:

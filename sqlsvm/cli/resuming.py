@@ -64,8 +64,9 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model:
         training = with_share(engine, query, {name: training}, Clock())[name]
-    if model and model.chosen and model.chosen.options == training.chooses:
-        training = training.settled(model.options["problem"]["loss"], model.chosen.strength)
+    chosen = next(filter(None, (model.chosen, *(of.chosen for of in model.groups))), None) if model else None
+    if model and chosen and chosen.options == training.chooses:
+        training = training.as_chosen(model)
     if not model or not model.converged or (model.query, plain(model.options)) != (query, plain(training.kept)):
         say(f"{_nothing_kept(name)}: it is trained from the start")
         return None

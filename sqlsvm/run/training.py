@@ -4,8 +4,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, cast
 
 from sqlsvm.lab.kernel.machine import Machine
+from sqlsvm.model.model import Model
 from sqlsvm.options import AUTO as AUTO_WORD
-from sqlsvm.options import CHOSEN, DEFAULTS, OPTIONS, STRENGTHS, LossName, ProbabilityMethod, Solver, check
+from sqlsvm.options import CHOSEN, DEFAULTS, LAMBDA, OPTIONS, STRENGTHS, LossName, ProbabilityMethod, Solver, check
 from sqlsvm.plan.constraints import given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Folds, HeldOut, Holdout, OfFold
@@ -103,6 +104,10 @@ class Training:
         if "loss" not in self.chooses:
             return found
         return replace(found, problem=replace(self.problem, loss=cast(LossName, loss)))
+
+    def as_chosen(self, model: Model) -> "Training":
+        """With what a model has where it is auto."""
+        return self.settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""

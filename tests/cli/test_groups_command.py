@@ -61,6 +61,8 @@ def test_each_value_and_each_fold_is_trained_for_every_group(dsn: str) -> None:
     found = json.loads(sqlsvm(*asked, "--lambda", "auto", "--probability", "sigmoid", "--json").stdout)
     assert [of["probability"]["method"] for of in found["groups"]] == ["sigmoid"] * 2
     assert all(of["chosen"]["strength"] == of["lam"] for of in found["groups"])
+    again = sqlsvm(*asked, "--lambda", "auto", "--probability", "sigmoid", "--resume")
+    assert "nothing to resume: m, version 1, had converged" in again.stderr
     assert "probability" in answer("predict", "--dsn", dsn, "m", "--probability").splitlines()[0]
 
 
