@@ -85,3 +85,14 @@ COMMENT ON COLUMN sqlsvm.iterations.lower_bound IS 'A lower bound on the objecti
 COMMENT ON COLUMN sqlsvm.iterations.gap IS '(objective_upper - lower_bound) / objective_upper';
 COMMENT ON COLUMN sqlsvm.iterations.buckets IS 'The buckets per unit of the score; NULL if scores were counted exactly';
 COMMENT ON COLUMN sqlsvm.iterations.seconds IS 'The time of the pass';
+
+CREATE TABLE sqlsvm.states (
+    name TEXT NOT NULL PRIMARY KEY,
+    saved_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    body TEXT NOT NULL
+);
+
+COMMENT ON TABLE sqlsvm.states IS 'One row per unfinished training: train --resume continues it';
+COMMENT ON COLUMN sqlsvm.states.name IS 'The name of the model that it trains';
+COMMENT ON COLUMN sqlsvm.states.saved_at IS 'When the training ended';
+COMMENT ON COLUMN sqlsvm.states.body IS 'Its passes and the facts that identify the training, as JSON';

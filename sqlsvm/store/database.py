@@ -59,7 +59,6 @@ _DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
 _HAS_OWNERS = """\
 SELECT COUNT(*) AS n FROM information_schema.columns
 WHERE table_schema = $1 AND table_name = $2 AND column_name = 'owner'"""
-_HAS_STATES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'states'"
 
 _SAVE_STATE = """\
 INSERT INTO sqlsvm.states (name, body) VALUES ($1, $2)
@@ -125,7 +124,7 @@ class DatabaseStore(Store):
 
     def load_state(self, name: str) -> Mapping[str, Any] | None:
         with self._denials("SELECT"):
-            if not self._has_states():
+            if not self._is_made():
                 return None
             found = self._fetch(_LOAD_STATE if self._are_signed("states") else _LOAD_STATE_UNSIGNED, name)
         for body, owner in zip(found["body"], found["owner"], strict=True):
@@ -136,7 +135,7 @@ class DatabaseStore(Store):
 
     def drop_state(self, name: str) -> None:
         with self._denials(_CHANGE):
-            if self._has_states():
+            if self._is_made():
                 self.transaction(lambda: self._fetch_nothing(_DROP_STATE, name))
 
     # -- one transaction -----------------------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ class DatabaseStore(Store):
         return version
 
     def _insert_state(self, name: str, body: str) -> None:
-        self.make_all()
+        self.make()
         self._fetch_nothing(_SAVE_STATE + (_SIGNED if self._are_signed("states") else ""), name, body)
 
     def _rehearse(self, name: str) -> NoReturn:
@@ -192,7 +191,7 @@ class DatabaseStore(Store):
         if version is not None:
             return Kept(versions)
         program = self._has_programs() and self._fetch(_COUNT_PROGRAMS, name)["n"][0] > 0
-        state = self._has_states() and self._fetch(_COUNT_STATES, name)["n"][0] > 0
+        state = self._fetch(_COUNT_STATES, name)["n"][0] > 0
         return Kept(versions, bool(program), bool(state))
 
     def _delete(self, name: str, version: int | None) -> Kept:
@@ -233,15 +232,8 @@ class DatabaseStore(Store):
             return
         # The schema may exist already: an administrator can make it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
-        self._run(*names, "tables", "states", *(["references"] if self._engine.abilities.foreign_keys else []))
+        self._run(*names, "tables", *(["references"] if self._engine.abilities.foreign_keys else []))
         self._sign()
-
-    def make_all(self) -> None:
-        """The same, with the table of states, which older stores do not have."""
-        self.make()
-        if not self._has_states():
-            self._run("states")
-            self._sign()
 
     def _sign(self) -> None:
         """From now on each row says who wrote it."""
@@ -257,9 +249,6 @@ class DatabaseStore(Store):
 
     def _has_programs(self) -> bool:
         return self._form() >= _WITH_PROGRAMS
-
-    def _has_states(self) -> bool:
-        return self._has(_HAS_STATES)
 
     def _has(self, count: str) -> bool:
         """Look, then check: what is there is used only after that."""

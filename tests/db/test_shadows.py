@@ -142,7 +142,7 @@ def test_an_exported_expression_is_looked_up_on_the_path_of_its_reader(shadowed:
 
 def test_no_file_that_is_run_by_hand_calls_a_shadow(shadowed: str) -> None:
     """All of sql_templates that installs, upgrades, gives rights and removes, on the path of the session."""
-    made = ("schema", "tables", "states", "references", "programs", "owners", "types")
+    made = ("schema", "tables", "references", "programs", "owners", "types")
     again = ("upgrade", "owners", "types", *function_templates(), "grants", "uninstall")
     for name in (*made, *function_templates(), *again):
         said = psql(shadowed, f"{QUIET} SET check_function_bodies = off; BEGIN; {template(name)}; COMMIT;")

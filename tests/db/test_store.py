@@ -215,16 +215,6 @@ def test_a_failed_save_leaves_nothing(base: Store, engine: Engine) -> None:
     assert base.save(model()) == 1
 
 
-def test_tables_from_before_there_were_states(base: Store, engine: Engine) -> None:
-    base.save(model())
-    typed(engine, parse_one("DROP TABLE sqlsvm.states", read="postgres"))
-    assert base.load_state("late") is None
-    base.drop_state("late")
-    base.save_state("late", {"passes": 1})
-    assert base.load_state("late") == {"passes": 1}
-    assert base.drop("late") == Kept((1,), state=True)
-
-
 def test_tables_of_a_later_sqlsvm_are_left_alone(base: Store, engine: Engine) -> None:
     base.save(model())
     typed(engine, parse_one("INSERT INTO sqlsvm.schema_version (version) VALUES (99)", read="postgres"))
@@ -395,7 +385,7 @@ def test_versions_go_with_their_model(postgres: Engine) -> None:
 def test_the_templates_are_what_psql_would_run(postgres: Engine, postgres_dsn: str) -> None:
     """Not only as sqlglot reads them."""
     with psycopg.connect(postgres_dsn) as connection:
-        for name in ("schema", "tables", "states", "references"):
+        for name in ("schema", "tables", "references"):
             connection.execute(template(name).encode())
     assert open_store(postgres).save(model()) == 1
 

@@ -62,6 +62,20 @@ COMMENT ON COLUMN sqlsvm.schema_version.version IS 'Counted up by each change of
 
 COMMENT ON COLUMN sqlsvm.schema_version.installed_at IS 'When the tables took this form';
 
+CREATE TABLE sqlsvm.states (
+    name text NOT NULL,
+    saved_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+    body text NOT NULL
+);
+
+COMMENT ON TABLE sqlsvm.states IS 'One row per unfinished training: train --resume continues it';
+
+COMMENT ON COLUMN sqlsvm.states.name IS 'The name of the model that it trains';
+
+COMMENT ON COLUMN sqlsvm.states.saved_at IS 'When the training ended';
+
+COMMENT ON COLUMN sqlsvm.states.body IS 'Its passes and the facts that identify the training, as JSON';
+
 CREATE TABLE sqlsvm.versions (
     name text NOT NULL,
     version integer NOT NULL,
@@ -143,6 +157,9 @@ ALTER TABLE ONLY sqlsvm.models
 
 ALTER TABLE ONLY sqlsvm.schema_version
     ADD CONSTRAINT schema_version_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY sqlsvm.states
+    ADD CONSTRAINT states_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY sqlsvm.versions
     ADD CONSTRAINT versions_pkey PRIMARY KEY (name, version);

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlsvm.engine.pg_catalog import OLDEST
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.files import replacing
-from sqlsvm.psql.install.found import FORMS, TABLES, function_templates, own_version
+from sqlsvm.psql.install.found import FORMS, function_templates, own_version
 from sqlsvm.store.templates import template
 
 _ABOUT = "linear support vector machines over joins that are never built"
@@ -111,7 +111,7 @@ def extension_script() -> str:
     """Everything that `sqlsvm install` runs, in the same order, except CREATE SCHEMA."""
     names = (
         "extension_begin",
-        *TABLES,
+        "tables",
         "references",
         *FORMS.values(),
         "owners",

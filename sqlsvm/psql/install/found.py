@@ -12,9 +12,6 @@ from sqlsvm.store.database import SCHEMA, explained
 from sqlsvm.store.owners import check_owners
 from sqlsvm.store.templates import template, templates_in
 
-TABLES = ("tables", "states")
-"""The templates of the model store, which the driver also runs."""
-
 FORMS: dict[int, str] = {2: "programs"}
 """The templates that change the tables to the next form, by the number that each writes into schema_version."""
 
@@ -67,7 +64,7 @@ def function_names() -> tuple[str, ...]:
 
 
 def table_names() -> tuple[str, ...]:
-    texts = (template(name) for name in (*TABLES, *FORMS.values()))
+    texts = (template(name) for name in ("tables", *FORMS.values()))
     return tuple(name for text in texts for name in re.findall(rf"^CREATE TABLE {SCHEMA}\.(\w+)", text, re.MULTILINE))
 
 

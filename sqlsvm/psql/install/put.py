@@ -71,7 +71,7 @@ def upgrade(engine: Engine) -> Found:
 
 
 def _bring_up(postgres: Programmable, found: Found) -> None:
-    DatabaseStore(postgres).make_all()
+    DatabaseStore(postgres).make()
     scripts = [name for form, name in FORMS.items() if form > found.form]
     postgres.run_script(_BEFORE)
     for name in (*scripts, "owners", "types", *function_templates()):
