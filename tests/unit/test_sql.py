@@ -1,6 +1,8 @@
 """The words of SQL: what they say, and that they leave what they are given as it was."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from sqlsvm import sql
@@ -87,3 +89,27 @@ def test_groups_are_made_of_plain_columns_and_equal_keys() -> None:
     made = sql.grouped(sql.columns(["k", "m"], "t"), [(sql.total(sql.column("w")), "c")], sql.table("a", "t"))
     assert made.sql("postgres") == "SELECT t.k AS k, t.m AS m, SUM(w) AS c FROM a AS t GROUP BY t.k, t.m"
     assert "GROUP BY" not in sql.grouped([], [(sql.count(), "n")], sql.table("a", "t")).sql("postgres")
+
+
+PAIRS = (sql.product, sql.plus, sql.minus, sql.ratio, sql.less, sql.at_least, sql.equal)
+OPERANDS = st.one_of(st.sampled_from(["a", "r.b"]), st.integers(0, 9), st.floats(0.0, 9.0))
+
+
+def grown(inner: st.SearchStrategy[sql.Operand]) -> st.SearchStrategy[sql.Operand]:
+    pairs = st.builds(lambda made, one, other: made(one, other), st.sampled_from(PAIRS), inner, inner)
+    return pairs | st.builds(lambda one, other: sql.every([sql.positive(one), sql.less(other, 1)]), inner, inner)
+
+
+def bare(node: object) -> object:
+    """The tree without its parentheses."""
+    node = node.unnest() if isinstance(node, exp.Paren) else node
+    if not isinstance(node, exp.Expr):
+        return [bare(each) for each in node] if isinstance(node, list) else node
+    return type(node), {name: bare(part) for name, part in node.args.items() if part}
+
+
+@given(st.recursive(OPERANDS, grown, max_leaves=8))
+def test_operators_are_read_as_they_were_made(made: sql.Operand) -> None:
+    made = sql.operand(made)
+    read = parse_one(made.sql("duckdb"), read="duckdb")
+    assert bare(read) == bare(made.copy()), made.sql("duckdb")
