@@ -17,10 +17,8 @@ WORKING = "sqlsvm_"
 IMPLIED = "sqlsvm_implied"
 """Marks the schema of a name where the query does not spell it out."""
 
-Query = exp.Query
 Outputs = Iterable[tuple[exp.Expression, str]]
 Named = list[tuple[exp.Expression, str]]
-Expression = exp.Expression
 Operand = exp.Expression | float | str
 """Of an operator: SQL, a number of Python, or the name of a column of ours: "c", or "r.c" of the table r."""
 Operator = type[exp.Add | exp.Sub | exp.Mul | exp.Div]

@@ -143,8 +143,7 @@ def with_intervals_of_numbers(
 
 def sizes_by_code(work: Workspace, plan: Plan) -> Mapping[int, Sizes]:
     """Of the clusters whose label has each code."""
-    with work.scratch():
-        answer = work.ask(sizes(plan))
+    answer = work.ask(sizes(plan))
     each = zip(*(answer[name].astype(float).tolist() for name in POWERS), strict=True)
     return {int(code): Sizes(*powers) for code, powers in zip(answer[CODE], each, strict=True) if powers[0]}
 
@@ -156,8 +155,7 @@ def _sizes_of_rows(found: Evaluation) -> Mapping[int, Sizes]:
 
 
 def _sizes_around(work: Workspace, plan: Plan, centre: float) -> tuple[Mapping[str, float], Sizes]:
-    with work.scratch():
-        answer = in_row(work.ask(sizes(plan, centre)))
+    answer = in_row(work.ask(sizes(plan, centre)))
     return answer, Sizes(*(answer[name] for name in POWERS))
 
 

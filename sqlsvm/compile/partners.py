@@ -30,7 +30,7 @@ def looked(plan: Plan, measured: frozenset[str]) -> Children:
 
 def partners(counts: Counts, children: Children) -> Asked[set[int]]:
     """The children whose row each key finds."""
-    return Asked(_looking(counts, children), lambda rows: {c for c in children if not rows[f"lost{c}"][0]})
+    return Asked(_looking(counts, children), lambda rows: {c for c in children if not rows[f"lost{c}"][0]}, keeps=True)
 
 
 def _looking(counts: Counts, children: Children) -> Iterator[Statement]:

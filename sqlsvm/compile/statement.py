@@ -33,10 +33,11 @@ T = TypeVar("T", covariant=True)
 @dataclass(frozen=True)
 class Asked(Generic[T]):
     """Statements, and what their answers say. The names in an answer are known here alone: `Workspace.ask` returns what
-    `read` finds in its rows. Several answers are one, with the columns of all."""
+    `read` finds in its rows. Several answers are one, with the columns of all. If it `keeps` them, the tables stay."""
 
     statements: Iterable[Statement]
     read: Callable[[Rows], T]
+    keeps: bool = False
 
 
 def asked(name: str, query: exp.Query, read: Callable[[Rows], T], before: Iterable[Statement] = ()) -> Asked[T]:

@@ -211,8 +211,7 @@ class Groups:
 def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:
     """The rows of the join with each category of the last dictionary."""
     by = plan.design.dictionaries[-1]
-    with work.scratch():
-        return tuple(work.ask(sizes_by_group(plan, by)).tolist())
+    return tuple(work.ask(sizes_by_group(plan, by)).tolist())
 
 
 def _by_number(blocks: Iterator[Rows], number: str) -> Iterator[tuple[int, Rows]]:

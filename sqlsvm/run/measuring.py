@@ -164,8 +164,7 @@ def checked_products(plan: Plan, found: Moments) -> Moments:
 
 
 def _products(work: Workspace, plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> dict[tuple[int, int], float]:
-    with work.scratch():
-        found = work.ask(Asked(products(plan, c, others), in_row))
+    found = work.ask(Asked(products(plan, c, others), in_row))
     return {(c.index, o.index): found[o.column] for o in others}
 
 
@@ -198,7 +197,6 @@ def read_products(work: Workspace, factored: Factored) -> Array:
     """The sums over the join of all products of two factors, at their places; 0 for those that are not made."""
     found = np.zeros((factored.size, factored.size))
     for asked in second_moments(factored):
-        with work.scratch():
-            for (f, o), total in work.ask(asked).items():
-                found[f, o] = found[o, f] = total
+        for (f, o), total in work.ask(asked).items():
+            found[f, o] = found[o, f] = total
     return found

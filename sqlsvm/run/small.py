@@ -164,5 +164,4 @@ def _at_most(plan: Plan, catalog: Catalog) -> float:
 
 def _size(work: Workspace, plan: Plan) -> float:
     asked = join_size(plan)
-    with work.scratch():
-        return work.ask(Asked(_with_tables(work, plan, asked.statements), asked.read))
+    return work.ask(Asked(_with_tables(work, plan, asked.statements), asked.read))

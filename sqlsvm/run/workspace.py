@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from itertools import count, islice
 from time import perf_counter
@@ -132,7 +132,8 @@ class Workspace:
         return answers
 
     def ask(self, asked: Asked[T], parameters: Mapping[str, object] | None = None) -> T:
-        return asked.read(merged(self.run(asked.statements, parameters).values()))
+        with nullcontext() if asked.keeps else self.scratch():
+            return asked.read(merged(self.run(asked.statements, parameters).values()))
 
     def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
         """The same for a program. No table is left."""
