@@ -98,8 +98,10 @@ def _rows(engine: Engine, query: FeatureQuery, relation: Relation) -> exp.Select
     columns of one name, which nothing can read."""
     assert relation.once
     steps.info("making the rows of %s: %s", relation.alias, relation.once.reason)
-    used, names = query.used_columns(relation.alias), Counter(c.name for c in relation.columns)
-    kept = [c for c in relation.columns if names[c.name] == 1 and (c.kind != "other" or c in used)]
+    used, computed = query.used_columns(relation.alias), {name for layer in relation.computed for name in layer}
+    own = [c for c in relation.columns if c.name not in computed]
+    names = Counter(c.name for c in own)
+    kept = [c for c in own if names[c.name] == 1 and (c.kind != "other" or c in used)]
     values = [sql.named(c.name, relation.alias) for c in kept]
     rows = exp.select(*values).from_(relation.source.copy()).where(*(f.copy() for f in relation.at_first))
     return rows.limit(engine.make_at_most + 1)

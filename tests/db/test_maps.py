@@ -323,6 +323,17 @@ def test_scores_are_the_same_everywhere(engine: Engine, shape: str) -> None:
     assert evaluate_model(engine, model).accuracy.value == pytest.approx(right.mean(), abs=2e-3)
 
 
+def test_rows_that_the_database_made_have_maps(engine: Engine) -> None:
+    """The rows are made without the columns of the maps."""
+    table(engine)
+    text = "SELECT t.y, t.x, TIMESTAMP '2024-01-01' + t.i * INTERVAL '1 hour' AS at FROM rows_t t"
+    part = "(SELECT DISTINCT t.* FROM rows_t t) AS t"
+    options = training(lam=1e-2, map=("date:at",))
+    one, other = (train(engine, "m", query, options) for query in (text, text.replace("rows_t t", part)))
+    assert "the database made" in other.notes[0]
+    assert one.objective_upper == pytest.approx(other.objective_upper, rel=1e-9)
+
+
 def test_a_curve_is_found(engine: Engine) -> None:
     """The label is inside of a band, where a line is of no use."""
     text, _ = table(engine)
