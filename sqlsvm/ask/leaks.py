@@ -119,7 +119,11 @@ def check_leaks(engine: Engine, text: str, training: Training) -> None:
     if found.leaks:
         first, *others = found.leaks
         conditions = " AND ".join(each.condition for each in found.leaks if each.condition)
-        hint = f"leave these rows out: WHERE {conditions}" if conditions else "leave them out in the sub-query"
+        hint = (
+            f"leave these rows out: WHERE {conditions}"
+            if conditions
+            else "in the sub-query, take only rows before that time"
+        )
         raise DataError(f"--as-of: {first}", detail="; ".join(map(str, others)) or None, hint=hint)
 
 

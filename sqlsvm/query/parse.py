@@ -104,7 +104,8 @@ def _statement(tokens: list[Token]) -> list[Token]:
         raise QueryError("the query has more than one statement", hint=ONE_SELECT)
     head = tokens[0].text.upper()
     if head not in ("SELECT", "WITH", "FROM", "TABLE", "VALUES", "("):
-        raise QueryError(f"a query cannot begin with {tokens[0].text}", hint=ONE_SELECT)
+        hint = f"write SELECT * FROM ({head} ...)" if head in ("PIVOT", "UNPIVOT") else ONE_SELECT
+        raise QueryError(f"a query cannot begin with {tokens[0].text}", hint=hint)
     return tokens
 
 

@@ -13,7 +13,7 @@ from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.query.rewrites.split import HeldOut, Part, part_of
-from sqlsvm.run.checks import check_rows
+from sqlsvm.run.checks import Lacking, check_rows
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import derived
 from sqlsvm.run.measuring import read_moments
@@ -78,6 +78,7 @@ def _told_of(holdout: HeldOut, part: Part) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        these = f"of the rows that {holdout.said} {_VERBS[part]}; {holdout.hint}"
+        again = f"; {holdout.hint}" if isinstance(error, Lacking) else ""
+        these = f"of the rows that {holdout.said} {_VERBS[part]}{again}"
         detail = f"{error.detail}; {these}" if error.detail else these
         raise DataError(error.message, detail=detail, hint=error.hint) from error

@@ -24,7 +24,7 @@ UNLIKELY = 0.9
 PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
 DEFAULT, BY_CHANCE = "has its default", "the choice may be by chance"
 NAMED = 5
-"""As many groups are named."""
+"""As many groups or features are named."""
 ROUNDED = 1e-9
 """Counts of rows with weights are equal up to this share."""
 
@@ -59,14 +59,19 @@ def _entity(query: FeatureQuery, facts: Facts) -> str | None:
 
 
 def constants(problem: Data, beta: Array) -> Iterator[str]:
-    """With `none` no feature is measured, and nothing is said."""
+    """With `none` no feature is measured, and nothing is said. Many are in one note."""
     moments, value = problem.moments, means(problem.scaling.design, problem.moments)
+    found = dict[str, float]()
     for e in problem.scaling.numbers:
         terms = problem.scaling.design.numbers.get(e.feature, ())
         if terms and all(0.0 in (moments.squares[c.index], moments.largest[c.index]) for c in terms):
-            weight = 0.0 if abs(beta[e.place]) <= ROUNDED else float(beta[e.place])
-            said = f"feature {e.feature} is {value[e.feature]:g} in every row of the join"
-            yield f"{said}: its scaled weight is {weight:g}"
+            found[e.feature] = 0.0 if abs(beta[e.place]) <= ROUNDED else float(beta[e.place])
+    if len(found) > NAMED and not any(found.values()):
+        said = f"{len(found)} features have one value in all rows of the join, so they say nothing"
+        yield f"{said}: {listed(list(found))}"
+        return
+    for name, weight in found.items():
+        yield f"feature {name} is {value[name]:g} in every row of the join: its scaled weight is {weight:g}"
 
 
 def ids(problem: Data) -> Iterator[str]:

@@ -98,7 +98,7 @@ def _null_sum(query: FeatureQuery, facts: Facts, options: ProblemOptions) -> For
     with reading(facts.engine, query) as (work, made):
         _, found = missing(work, made, options.target(work.engine, made), some)
     hint = "write COALESCE there"
-    return next((FormError(f"in some rows {name} is NULL, so the sum is", hint=hint) for name in found), None)
+    return next((FormError(f"{name} is NULL in some rows, and then so is the sum", hint=hint) for name in found), None)
 
 
 def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped, ...] = ()) -> FeatureQuery:

@@ -54,7 +54,15 @@ def _unseen(found: Mapping[str, Any] | None) -> str:
         return ""
     error = found["standard_error"]
     said = printable(found["measure"].replace("_", " "))
-    return f"{said} {found['mean']:.3g}{'' if error is None else f' +- {error:.1g}'}"
+    return f"{said} {_rounded(found['mean'], 3)}{'' if error is None else f' +- {_rounded(error, 1)}'}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    """
+    >>> _rounded(1389.3, 3), _rounded(43.1, 1), _rounded(0.0524, 1)
+    ('1390', '40', '0.05')
+    """
+    return f"{float(f'{value:.{digits}g}'):g}"
 
 
 def draw_model(model: Model, stream: TextIO) -> str:

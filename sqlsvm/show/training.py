@@ -86,11 +86,11 @@ def _whether_made(model: Model) -> str:
 
 def _join(model: Model) -> str:
     """Of rows with weights only the total weight is known, not the number."""
-    features = len(model.features)
+    features = f"{amount(n := len(model.features))} feature{'s' * (n != 1)}"
     rows = row_count(model.join_rows, model.weighted)
     if model.weighted:
-        return f"{rows}, with {amount(features)} features"
-    return f"{rows} of {amount(features)} features, about {memory(8 * (features + 1) * model.join_rows)}"
+        return f"{rows}, with {features}"
+    return f"{rows} of {features}, about {memory(8 * (n + 1) * model.join_rows)}"
 
 
 def objective(model: Model) -> str:

@@ -311,6 +311,13 @@ def test_refused(engine: Engine, case: str) -> None:
     assert engine.table_names() == before
 
 
+def test_another_split_is_no_remedy_for_a_null(duckdb: Engine) -> None:
+    build(duckdb, "CREATE TABLE t AS SELECT g % 2 = 0 AS y, NULLIF(g, 7) AS x FROM GENERATE_SERIES(0, 40) r(g)")
+    with pytest.raises(DataError, match="x is NULL in 1 row") as refused:
+        train(duckdb, "m", "SELECT t.y, t.x FROM t", training(holdout=0.1, seed=1))
+    assert refused.value.detail == "of the rows that --holdout 0.1 leaves to train on"
+
+
 def test_a_label_of_the_optional_side(engine: Engine) -> None:
     """The filter on a LEFT JOINed relation is one on what the join has found."""
     number = np.arange(400)

@@ -46,6 +46,14 @@ def test_a_constant_feature_is_named(engine: Engine, scale: str) -> None:
     assert list(model.notes) == said
 
 
+def test_many_constant_features_are_in_one_note(engine: Engine) -> None:
+    some = ", ".join(f"{n} + f.zero AS c{n}" for n in range(7))
+    model = trained(engine, f"f.x, {some} FROM f", class_weight="balanced")
+    (said,) = model.notes
+    assert said.endswith("they say nothing: c0, c1, c2, c3, c4 and 2 more")
+    assert said.startswith("7 features have one value in all rows of the join")
+
+
 def test_a_feature_may_be_constant_in_the_join_alone(engine: Engine) -> None:
     model = trained(engine, "f.x, f.late FROM f WHERE f.late", class_weight="balanced")
     assert model.notes == ("feature late is 1 in every row of the join: its scaled weight is 0",)
