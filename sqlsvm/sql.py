@@ -484,6 +484,19 @@ def fenced(query: exp.Query) -> exp.Select:
     return query
 
 
+def with_offsets(statement: exp.Expr) -> exp.Expr:
+    """For PostgreSQL, which would pull a fenced sub-query up and compute its expressions for each row that it is joined
+    to, and in place of each of their names. OFFSET 0 prevents that. Unlike a materialised CTE it allows parallel
+    plans."""
+    if not any(noted(node, FENCE) for node in statement.find_all(exp.Select)):
+        return statement
+    found = statement.copy()
+    for query in found.find_all(exp.Select):
+        if noted(query, FENCE):
+            query.set("offset", exp.Offset(expression=exp.Literal.string("0")))
+    return found
+
+
 def unfenced(query: exp.Select) -> exp.Select:
     """For a view: a condition on its rows must reach the tables."""
     for each in query.find_all(exp.Select):

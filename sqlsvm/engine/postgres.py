@@ -125,7 +125,7 @@ class Postgres(PgCatalog):
     def text(self, statement: Sent) -> Text:
         if isinstance(statement, Text):
             return statement
-        return super().text(_fenced(self._places.placed(statement) if self._places else statement))
+        return super().text(sql.with_offsets(self._places.placed(statement) if self._places else statement))
 
     def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
         """Autovacuum does not analyse temporary tables."""
@@ -488,18 +488,6 @@ class Borrowed(Postgres):
 
     def close(self) -> None:
         self._end.close()
-
-
-def _fenced(statement: exp.Expr) -> exp.Expr:
-    """PostgreSQL would pull a fenced sub-query up and compute its expressions for each row that it is joined to. OFFSET
-    0 prevents that. Unlike a materialised CTE it allows parallel plans."""
-    if not any(sql.noted(node, sql.FENCE) for node in statement.find_all(exp.Select)):
-        return statement
-    fenced = statement.copy()
-    for query in fenced.find_all(exp.Select):
-        if sql.noted(query, sql.FENCE):
-            query.set("offset", exp.Offset(expression=exp.Literal.string("0")))
-    return fenced
 
 
 def _names(result: pq.abc.PGresult) -> list[str]:

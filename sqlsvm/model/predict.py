@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, StatementError
+from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.score import (
@@ -119,7 +120,7 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, 
     own expressions. Of a model with more than two classes, the class, or an array of the probabilities of all."""
     if probability:
         model.must_be_likely()
-    own = _own_expressions(model) if of == "query" else {}
+    own, into = _own_expressions(model) if of == "query" else {}, dialect or model.dialect
 
     def operand(term: Term) -> Operand:
         value = own.get(term.feature) or own.get(term.feature.lower()) or exp.column(term.feature, quoted=True)
@@ -128,10 +129,15 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, 
     curves = curves_of(model, operand) if probability else []
     if model.kinds:
         scores = [score(part, operand) for part in model.against_others]
-        found = probabilities_of_classes(scores, curves) if curves else class_of(scores, model.kinds)
-        return found.sql(dialect=dialect or model.dialect)
+        return _text(probabilities_of_classes(scores, curves) if curves else class_of(scores, model.kinds), into)
     found = score(model, operand)
-    return (chance_of(curves[0], found) if curves else found).sql(dialect=dialect or model.dialect)
+    return _text(chance_of(curves[0], found) if curves else found, into)
+
+
+def _text(found: exp.Expr, dialect: str) -> str:
+    """What a name stands for is computed once, also where a long curve uses the name often."""
+    pulls_up = dialect in LANGUAGES and LANGUAGES[dialect].pulls_up
+    return (sql.with_offsets(found) if pulls_up else found).sql(dialect=dialect)
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:

@@ -101,7 +101,7 @@ def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence[
     named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
     each = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     own: sql.Named = [(p(s), name) for p, s, name in zip(curves, each, _chances(curves), strict=True)]
-    rows = _with_total(sql.select(own, sql.derived(exp.select(*named), "s")), curves)
+    rows = _with_total(sql.fenced(sql.select(own, sql.derived(sql.fenced(exp.select(*named)), "s"))), curves)
     found = exp.select(exp.Array(expressions=normalised(curves, "t"))).from_(sql.derived(rows, "t"), copy=False)
     return found.subquery(copy=False)
 
@@ -127,7 +127,8 @@ def class_of(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.
     """The class as one expression. It has that of each score once."""
     named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
-    found = exp.select(best_class(each, values)).from_(sql.derived(exp.select(*named), "s"), copy=False)
+    rows = sql.derived(sql.fenced(exp.select(*named)), "s")
+    found = exp.select(best_class(each, values)).from_(rows, copy=False)
     return found.subquery(copy=False)
 
 
@@ -148,7 +149,7 @@ def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
 
 def chance_of(curve: "Curve", score: exp.Expression) -> exp.Expression:
     """As one expression. It has that of the score once."""
-    rows = sql.derived(exp.select(exp.alias_(score, HIDDEN)), "s")
+    rows = sql.derived(sql.fenced(exp.select(exp.alias_(score, HIDDEN))), "s")
     return exp.select(curve(exp.column(HIDDEN, table="s"))).from_(rows, copy=False).subquery(copy=False)
 
 

@@ -133,6 +133,8 @@ def test_a_long_curve_stands_once_in_a_query_and_a_view_lets_conditions_through(
         (text,) = fetched(postgres, "SELECT pg_get_viewdef('public.scored'::regclass) AS v")["v"]
         assert "OFFSET" not in text
         typed(postgres, "DROP VIEW public.scored")
+    assert "OFFSET" in score_sql(model, "postgres", probability=True)
+    assert "OFFSET" not in score_sql(model, "duckdb", probability=True)
 
 
 @pytest.mark.parametrize("method", METHODS)
