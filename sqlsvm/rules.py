@@ -156,7 +156,7 @@ UNSEEN = "add --folds 5, or --holdout 0.2"
 UNCHOSEN: tuple[tuple[When, str], ...] = (
     ({"l1": GIVEN}, "--l1"),
     ({"constrain": GIVEN}, "--constrain"),
-    ({"by": GIVEN}, "--by"),
+    ({"by": GIVEN}, "--by, unless it is auto"),
     ({"solver": NO_CUTS}, "--solver {solver}"),
     ({"map": NET}, "--map net"),
     ({"several": GIVEN}, "several values of {several}"),

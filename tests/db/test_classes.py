@@ -417,7 +417,7 @@ def test_functions_in_psql(installed: Engine) -> None:
     with join.created(installed):
         model = train(installed, "kinds", join.query, training(lam=1e-2, categorical=join.categorical))
         open_store(installed).save(model)
-        rows = predict(installed, model).subquery("q")
+        rows = predict(installed, model).limit(200).subquery("q")
         by_function = "sqlsvm.predict('kinds', to_jsonb(q.*)) AS p"
         found = asked(installed, exp.select("q.prediction", by_function, dialect="postgres").from_(rows))
     assert found["p"].tolist() == [str(value) for value in found["prediction"].tolist()]
