@@ -21,6 +21,7 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.query.rewrites import rewritten
 from sqlsvm.query.rewrites.groups import by_column, grouped
+from sqlsvm.query.rewrites.left_joins import without_unread
 from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.query.rewrites.split import HeldOut, marked, timed
 from sqlsvm.query.shown import showing
@@ -95,7 +96,8 @@ def _null_sum(query: FeatureQuery, facts: Facts, options: ProblemOptions) -> For
     terms = [t for each in query.sums.values() for t in each]
     if not (some := [t for t in terms if facts.may_be_null(query.relation(t.relation), t.expression)]):
         return None
-    with reading(facts.engine, query) as (work, made):
+    needed = replace(without_unread(query, {term.relation for term in terms}), features=tuple(terms))
+    with reading(facts.engine, needed) as (work, made):
         _, found = missing(work, made, options.target(work.engine, made), some)
     hint = "write COALESCE there"
     return next((FormError(f"{name} is NULL in some rows, and then so is the sum", hint=hint) for name in found), None)

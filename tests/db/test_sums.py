@@ -1,5 +1,6 @@
 """Features that add up terms of several relations, such as p.x - 2 * a.x: one weight, as over the materialised join."""
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -289,6 +290,22 @@ def test_explained(tables: Engine) -> None:
     for found in (explain(tables, query, ProblemOptions(label="y")), analyze(tables, query, training())):
         names = [s.name for s in found.statements if s.phase == "measure"]
         assert names.count("variance of s") == 3
+
+
+def test_no_part_is_made_to_know_whether_a_sum_is_null(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """A LEFT JOIN loses no row, so what it finds is not asked for."""
+    build(engine, "CREATE TABLE o AS SELECT g AS k, g % 7 AS x, g % 2 = 0 AS y FROM GENERATE_SERIES(1, 60) r(g)")
+    build(engine, "CREATE TABLE c (k INT PRIMARY KEY, z INT)")
+    typed(engine, "INSERT INTO c SELECT k, k % 5 FROM o")
+    part = "LEFT JOIN (SELECT k, COUNT(*) AS n FROM o GROUP BY k) AS h ON h.k = o.k"
+    query = f"SELECT o.y, o.x, c.z - o.x AS d, h.n FROM o LEFT JOIN c ON c.k = o.k {part}"
+    for change, made in (("SELECT 1", "h"), ("DELETE FROM c WHERE k = 7", "result")):
+        typed(engine, change)
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "sqlsvm"):
+            train(engine, "m", query, training(lam=1e-2, nulls="mean"))
+        (said,) = [message for message in caplog.messages if message.startswith("making")]
+        assert said.startswith(f"making the rows of {made}: ")
 
 
 def test_counts_by_value_refuse_sums(tables: Engine) -> None:

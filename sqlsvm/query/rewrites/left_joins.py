@@ -10,6 +10,7 @@ look for the same key, theirs are numbered, and each has a row of NULLs of its o
 folds.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -51,6 +52,25 @@ def _are_told_apart(facts: Facts, parent: Relation, join: LeftJoin) -> bool:
 def _with(query: FeatureQuery, changed: LeftJoin) -> FeatureQuery:
     joins = (changed if join.relation == changed.relation else join for join in query.left_joins)
     return replace(query, left_joins=tuple(joins))
+
+
+def without_unread(query: FeatureQuery, read: Collection[str]) -> FeatureQuery:
+    """Without features, and without the LEFT JOINs that find nothing of what is read. They lose no row of the join, so
+    what occurs in it is the same. Rows may be fewer."""
+    kept = {*read, query.label_relation, *(term.relation for e in query.equalities for term in (e.left, e.right))}
+    for join in reversed(query.left_joins):
+        if join.relation in kept or query.relation(join.relation).filters:
+            kept |= {join.relation, join.parent}
+    gone = {join.relation for join in query.left_joins} - kept
+    return replace(
+        query,
+        features=(),
+        audited=(),
+        weight=None,
+        relations=tuple(r for r in query.relations if r.alias not in gone),
+        left_joins=tuple(join for join in query.left_joins if join.relation not in gone),
+        relied=tuple(key for key in query.relied if key.relation.alias not in gone),
+    )
 
 
 # -- the inner joins ---------------------------------------------------------------------------------------------------
