@@ -517,7 +517,7 @@ def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
     return _again(query).group_by(*(k.copy() for k in keys), copy=False) if keys else query
 
 
-def grouped(keys: Named, sums: Outputs, source: exp.Expr) -> exp.Select:
+def grouped(keys: Sequence[tuple[exp.Expression, str]], sums: Outputs, source: exp.Expr) -> exp.Select:
     """SELECT keys, sums FROM source GROUP BY keys"""
     return group(select([*keys, *sums], source), [key for key, _ in keys])
 

@@ -52,12 +52,10 @@ def _of_edge(work: Workspace, tree: JoinTree, edge: Edge, join_rows: float, most
     by_sketch = approximate and len(edge.on) == 1
     rows = sql.table(total_table(edge.left))
     names = [key(v) for v in edge.on]
-    columns, size = sql.columns(names), sql.total("total")
-    found = sql.select([*columns, (size, "rows")], rows)
+    found = sql.grouped(sql.columns(names), [(sql.total("total"), "rows")], rows)
     if by_sketch:
         sides = (_frequent(tree, node, names[0], most) for node in (edge.left, edge.right))
         found = sql.where(found, sql.among(sql.column(names[0]), reduce(sql.union_all, sides)))
-    found = sql.group(found, [column for column, _ in columns])
     heaviest = exp.Ordered(this=sql.column("rows"), desc=True, nulls_first=False)
     order = [heaviest, *(exp.Ordered(this=sql.column(name), nulls_first=False) for name in names)]
     answer = work.ask(asked("heavy keys", found.order_by(*order).limit(most), dict))

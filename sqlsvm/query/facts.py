@@ -292,9 +292,8 @@ def how_many(condition: exp.Expression) -> exp.Expression:
 
 def grouped(rows: exp.Query, names: list[str], size: exp.Expression | None = None) -> exp.Select:
     """SELECT k0, ..., COUNT(*) AS c FROM rows GROUP BY k0, ..."""
-    keys: list[tuple[exp.Expression, str]] = [(sql.column(k), k) for k in names]
-    counted = sql.select([*keys, (size.copy() if size else sql.count(), "c")], sql.derived(rows, "r"))
-    return sql.group(counted, [sql.column(k) for k in names])
+    counted: sql.Named = [(size.copy() if size else sql.count(), "c")]
+    return sql.grouped(sql.columns(names), counted, sql.derived(rows, "r"))
 
 
 def whole(names: Iterable[str], table: str | None = None) -> exp.Expression:

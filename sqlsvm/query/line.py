@@ -1,7 +1,7 @@
 """Conditions of order as ends of an interval: v.day >= o.day - 9 AND v.day < o.day says that the point v.day lies
 between two ends of o."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -79,14 +79,14 @@ def slots(
     whose predecessor is none; among equal points the first one is that, whichever it is."""
     before = sql.window(exp.Lag(this=sql.column("which")), keys, order)
     starts = sql.every([is_(POINT), sql.unequal(sql.coalesce(before, LOW), POINT)])
-    own = _columns([*kept, *keys, *order, "which"])
+    own = sql.columns([*kept, *keys, *order, "which"])
     steps = sql.select([*own, (sql.case(starts, 1, 0), "start")], sql.derived(line, "line"))
     at = sql.window(sql.total("start"), (), (*keys, *order))
-    placed_at: sql.Named = [*_columns([*kept, *keys, "which", "start"]), (sql.double(at), "at")]
+    placed_at: sql.Named = [*sql.columns([*kept, *keys, "which", "start"]), (sql.double(at), "at")]
     placed = sql.select(placed_at, sql.derived(steps, "steps"))
     earlier = sql.smallest(sql.minus("at", "start"))
     base, last = (sql.window(each, keys) for each in (earlier, sql.largest("at")))
-    outputs = [*_columns([*kept, *keys, "which", "at"]), (base, "base"), (sql.minus(last, base), "most")]
+    outputs = [*sql.columns([*kept, *keys, "which", "at"]), (base, "base"), (sql.minus(last, base), "most")]
     return sql.select(outputs, sql.derived(placed, "placed"))
 
 
@@ -101,11 +101,10 @@ def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int]
 
     low, high = of(LOW, sql.number(0)), of(HIGH, sql.smallest("most"))
     base = sql.smallest("base")
-    ends = sql.select([*_columns(names), (base, "base"), (low, "low"), (high, "high")], found)
+    ends = sql.grouped(sql.columns(names), [(base, "base"), (low, "low"), (high, "high")], found)
     ends = sql.where(ends, sql.unequal("which", POINT))
-    ends = sql.group(ends, [sql.column(name) for name in names])
     first, last = exp.Ceil(this=_share("low")), exp.Floor(this=_share("high"))
-    outputs = [*_columns([*names, "base", "level", "size"]), (first, "a"), (last, "b")]
+    outputs = [*sql.columns([*names, "base", "level", "size"]), (first, "a"), (last, "b")]
     levels = sql.join(sql.select(outputs, sql.derived(ends, "ends")), _levels(fan), [_at_most("size", "high")])
     a, b, nth = sql.column("a"), sql.column("b"), sql.column("nth")
     before, after = _whole(exp.Ceil, a, fan), _whole(exp.Floor, b, fan)
@@ -115,7 +114,7 @@ def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int]
     first_side = sql.less(sql.plus(a, nth), within)
     last_side = sql.at_least(sql.plus(b, nth), sql.greatest(within, after))
     nths = [*(range(fan - 1) if LOW in kinds else ()), *range(-1, -fan, -1)]
-    rows = sql.select([*_columns(names), (_code(node), NODE)], sql.derived(levels, "l"))
+    rows = sql.select([*sql.columns(names), (_code(node), NODE)], sql.derived(levels, "l"))
     rows = sql.join(rows, _values("nths", ("nth",), [[n] for n in nths]), [])
     return sql.where(rows, sql.less(a, b), sql.case(is_low, first_side, last_side)).copy()
 
@@ -127,9 +126,9 @@ def _whole(towards: type[exp.Expression], place: exp.Expression, fan: int) -> ex
 def point_nodes(found: exp.Query, names: Sequence[str], fan: int = 2) -> exp.Select:
     """All nodes of points that are `at` these places."""
     slot = sql.minus(sql.minus("at", "base"), 1.0)
-    outputs = [*_columns([*names, "base", "most"]), (slot, "slot")]
+    outputs = [*sql.columns([*names, "base", "most"]), (slot, "slot")]
     places = sql.derived(sql.select(outputs, sql.derived(found, "f")), "p")
-    rows = sql.select([*_columns(names), (_code(exp.Floor(this=_share("slot"))), NODE)], places)
+    rows = sql.select([*sql.columns(names), (_code(exp.Floor(this=_share("slot"))), NODE)], places)
     return sql.join(rows, _levels(fan), [_at_most("size", "most")])
 
 
@@ -160,7 +159,3 @@ def _code(node: exp.Expression) -> exp.Expression:
 
 def is_(kind: int) -> exp.Expression:
     return sql.equal("which", kind)
-
-
-def _columns(names: Iterable[str]) -> sql.Named:
-    return [(sql.column(name), name) for name in names]

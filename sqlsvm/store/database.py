@@ -273,8 +273,8 @@ class DatabaseStore(Store):
 
     def _select(self) -> exp.Select:
         moment = sql.double(exp.Extract(this=exp.var("EPOCH"), expression=sql.column("created_at")))
-        outputs = [(sql.column(name), name) for name in ("version", *_COLUMNS)]
-        return sql.select([*outputs, (moment, "created_at"), (sql.column("body"), "body")], self._table("versions"))
+        outputs = [*sql.columns(("version", *_COLUMNS)), (moment, "created_at"), (sql.column("body"), "body")]
+        return sql.select(outputs, self._table("versions"))
 
     def _insertion(self, table: str, columns: Sequence[str]) -> exp.Insert:
         names = [exp.to_identifier(column, quoted=True) for column in columns]

@@ -184,15 +184,12 @@ class Block:
         counted = sql.window(exp.Count(this=is_row), self.keys, (MARK, IS_ROW))
         names = [*self.keys, SECOND, IS_ROW, ASKED]
         inner = sql.select([*sql.columns(names), (counted, "rows_before")], sql.derived(line, "line"))
-        own = sql.equal(IS_ROW, 0)
-        by = [*sql.columns(self.keys), (sql.column(SECOND), SECOND)]
         numbers = [
             (sql.largest(sql.case(sql.equal(ASKED, n), "rows_before")), name)
             for n, name in enumerate([NUMBER, *(f"{NUMBER}_{w.name}" for w in self.windows)])
         ]
-        return sql.group(
-            sql.where(sql.select([*by, *numbers], sql.derived(inner, "counted")), own), [key for key, _ in by]
-        )
+        by = sql.grouped(sql.columns([*self.keys, SECOND]), numbers, sql.derived(inner, "counted"))
+        return sql.where(by, sql.equal(IS_ROW, 0))
 
     def _marked(self, window: Window | None) -> exp.Select:
         """The times that ask, or the beginnings of their windows."""

@@ -259,11 +259,8 @@ class _Maker:
     def _first_rows(self) -> exp.Select:
         keys = [(key.expression, key.column.name) for key in self.keys]
         first = sql.smallest(moment(self.time))
-        made = sql.where(
-            sql.select([*keys, (first, "begun")], aliased(self.rows.place, self.time.alias)),
-            *(sql.not_null(key) for key, _ in keys),
-        )
-        return sql.group(made, [key for key, _ in keys])
+        made = sql.grouped(keys, [(first, "begun")], aliased(self.rows.place, self.time.alias))
+        return sql.where(made, *(sql.not_null(key) for key, _ in keys))
 
     # -- the label -----------------------------------------------------------------------------------------------------
 

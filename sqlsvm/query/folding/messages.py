@@ -127,7 +127,7 @@ class Message:
 
     def _with_means(self, rows: exp.Subquery) -> exp.Select:
         """The mean of each group stands in all of its rows."""
-        own = [(sql.column(name), name) for name in self.columns]
+        own = sql.columns(self.columns)
         return sql.select([*own, *(self._centred(c) for c in self.carried if isinstance(c, Spread))], rows)
 
     def _centred(self, spread: Spread) -> tuple[exp.Expression, str]:
