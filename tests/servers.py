@@ -54,6 +54,7 @@ def server() -> Iterator[str]:
                 own = Server()
             try:
                 let_every_role_in(own.dsn)
+                compile_nothing(own.dsn)
                 yield own.dsn
             finally:
                 own.stop()
@@ -68,6 +69,14 @@ def let_every_role_in(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SELECT pg_reload_conf()")
         connection.execute("SELECT pg_sleep(0.2)")
+
+
+def compile_nothing(dsn: str) -> None:
+    """No test analyses its tables. So PostgreSQL believes that they are large, and to compile one statement
+    took up to ten seconds. Other servers of the tests compile as they like."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET jit = off")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 @contextmanager
