@@ -466,3 +466,17 @@ def test_each_quantile_of_a_band_is_measured(duckdb: Engine, more: dict[str, Any
                 assert model.validation[measure].mean == pytest.approx(found.mean, rel=0.02, abs=0.01), measure
     covered = [model.validation["loss"].mean for model in models]
     assert covered[0] != covered[1]
+
+
+def test_a_fold_that_cannot_have_a_network_leaves_the_model(duckdb: Engine) -> None:
+    """Of the folds in time the first ones have one class."""
+    create, columns = crossed()
+    build(duckdb, create)
+    duckdb.copy_in(meant(duckdb, "crossed"), columns)
+    text = "SELECT t.n > 501 AS y, t.x, t.z, t.n FROM crossed t"
+    (model,) = trained(duckdb, text, {"m": training(map=("net:t:2",), folds=3, time="n", lam=1e-2)})
+    assert model.converged
+    assert any(
+        note.startswith("3 of 3 folds could not be measured, and there are no measures: ") for note in model.notes
+    )
+    assert not model.validation
