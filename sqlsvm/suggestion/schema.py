@@ -50,7 +50,8 @@ def read_schema(engine: Engine, name: str, only: Sequence[str] = ()) -> tuple[Sc
 
 
 def found_table(engine: Engine, listed: Sequence[exp.Table], name: str) -> exp.Table:
-    """The table that a name means: its exact name, or SQL for one."""
+    """The table that a name means: its exact name, SQL for one, or a file, also in quotes as in FROM."""
+    name = name[1:-1] if name.startswith("'") and name.endswith("'") else name
     exact = [table for table in listed if table.name == name]
     typed = _typed(engine, name)
     same = [table for table in listed if _is(engine, table, typed)] if typed else []

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Engine, ForeignKey
-from sqlsvm.suggestion.joined import Joined, Step, Value, joined, unused, word
-from sqlsvm.suggestion.looked import Looked, looked
+from sqlsvm.suggestion.joined import Joined, Step, Value, aliased, joined, unused, word
+from sqlsvm.suggestion.looked import Looked, looked, moment
 from sqlsvm.suggestion.schema import Schema
 from sqlsvm.suggestion.table import Table
 from sqlsvm.times import DATES
@@ -55,6 +56,8 @@ class Search:
     owned: set[str] = field(default_factory=set)
     """Names of owners."""
     questions: list[str] = field(default_factory=list)
+    later: list[str] = field(default_factory=list)
+    """Tables whose rows refer to a row and are all of its time or after."""
 
     def owners(self, entity: Sequence[str]) -> list[Owner]:
         alias = word(self.table.name)
@@ -88,7 +91,20 @@ class Search:
                 if further.table not in places and further.of == key.table:
                     places.add(further.table)
                     found.append(self._events(further, key))
-        return [events for events in found if events][:MOST]
+        known = [events for events in found if events][:MOST]
+        return known if owner.table != self.table else [e for e in known if self._precedes(owner, e)]
+
+    def _precedes(self, owner: Owner, events: Events) -> bool:
+        """Is there one that is before a row which it refers to?"""
+        keys = [(key.expression, f"k{n}") for n, key in enumerate(events.keys)]
+        rows = sql.derived(events.rows.select([*keys, (moment(events.time), "at")]), "e")
+        on = [sql.equal(sql.column(f"k{n}", "e"), value.expression) for n, value in enumerate(owner.columns)]
+        own = sql.select([(sql.integer(1), "one")], aliased(self.table.place, word(self.table.name)))
+        asked = sql.join(own, rows, [*on, sql.less(sql.column("at", "e"), moment(self.time))])
+        if self.table.made or len(self.engine.fetch(asked.limit(1))["one"]):
+            return True
+        self.later.append(events.rows.table.name)
+        return False
 
     def _referring(self, owner: Owner) -> Iterator[ForeignKey]:
         if owner.table:

@@ -67,6 +67,8 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     tables = {word(each.name) for each in schema.tables}
     writer = Writer(rows, time, windows, telling, tables, features)
     query = with_histories(_query(rows, label, chosen), [writer.history(*each) for each in found])
+    if search.later:
+        chosen.left_out[f"no row is before the row of {table.name} that it refers to"] = search.later
     write.commented(query, made.said if made else _said(rows, label, time), *write.left_out(chosen.left_out))
     questions = tuple(dict.fromkeys((*(made.questions if made else ()), *search.questions)))
     return Suggestion(write.text(engine, query), label.column.name, time.column.name, questions, is_date)

@@ -2,6 +2,7 @@
 need quotes, columns that are no features."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.suggestion.schema import read_schema
 from sqlsvm.suggestion.suggest import Suggestion, Wanted, suggest
 from tests.ground.opened import build
-from tests.typed import asked
+from tests.typed import asked, typed
 
 SHOP = """
     CREATE TABLE regions (id INT PRIMARY KEY, climate TEXT);
@@ -129,6 +130,27 @@ def test_what_is_not_there(engine: Engine) -> None:
         suggest(engine, Wanted("orders", "lat", "placed_at"))
     with pytest.raises(OptionError, match="--time: channel is of type"):
         suggest(engine, Wanted("orders", "late", "channel"))
+
+
+def test_what_only_comes_after_a_row_is_no_history(engine: Engine) -> None:
+    """Scans refer to an order. All are later than it, and then one is earlier."""
+    shop(engine, True)
+    build(engine, "CREATE TABLE scans (order_id INT REFERENCES orders (id), seen_at TIMESTAMP, weight FLOAT8)")
+    typed(engine, "INSERT INTO scans SELECT id, placed_at + INTERVAL '1 hour', amount FROM orders")
+    reason = "left out, no row is before the row of orders that it refers to: scans"
+    late = suggest(engine, Wanted("orders", "late", "placed_at"))
+    assert reason in plain(late)
+    assert "this_orders" not in late.query
+    typed(engine, "INSERT INTO scans SELECT id, placed_at - INTERVAL '1 hour', amount FROM orders WHERE id = 9")
+    some = suggest(engine, Wanted("orders", "late", "placed_at"))
+    assert reason not in plain(some)
+    assert sum(asked(engine, some.query)["scans_3_count"]) == 1
+
+
+def test_a_file_may_have_the_quotes_of_a_query(duckdb: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("y,at,x\n1,2024-01-01,3\n0,2024-01-02,5\n")
+    assert suggest(duckdb, Wanted(f"'{file}'", "y", "at")).query == suggest(duckdb, Wanted(str(file), "y", "at")).query
 
 
 def test_names_need_no_path(engine: Engine) -> None:
