@@ -31,16 +31,22 @@ from sqlsvm.run.small import missing_tables, small_join
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.solution import Effort
 
 
 class Key(NamedTuple):
-    """Which rows of a query."""
+    """Which rows of a query, and what is looked for on them. Problems with the same one share their cuts: these do not
+    know the penalty."""
 
     group: object = None
     """The value of the column that makes groups; None for all rows."""
     fold: int | None = None
     """The one that is left out, or that is measured."""
+    code: int = 0
+    """Of the class that is +1; 0 if there are no more than two."""
+    loss: Loss | None = None
+    """With its quantile. None of rows alone."""
 
 
 ALL = Key()

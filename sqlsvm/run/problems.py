@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlsvm.run.clock import Clock
-from sqlsvm.run.data import Data, against_others
+from sqlsvm.run.data import Data, Key, against_others
 from sqlsvm.run.drawn import Drawn, Samples
 from sqlsvm.run.rounding import of_rows
 from sqlsvm.run.training import Training
@@ -37,14 +37,6 @@ OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
 """It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
 
 
-class Key(NamedTuple):
-    """Problems with the same one share their cuts."""
-
-    code: int
-    """Of the class that is +1; 0 if there are no more than two."""
-    loss: Loss
-
-
 @dataclass(frozen=True)
 class Problem:
     """A vector of weights that is looked for."""
@@ -56,7 +48,7 @@ class Problem:
     @property
     def key(self) -> Key:
         plan = self.data.plan
-        return Key(plan.design.target.chosen, plan.loss)
+        return self.data.key._replace(code=plan.design.target.chosen, loss=plan.loss)
 
 
 class Problems:
@@ -117,11 +109,16 @@ class Problems:
 
     def state(self, loss: Loss) -> State | None:
         """All passes so far, for the first class; None if there were none."""
-        return self._states.get(Key(self._classes[0].plan.design.target.chosen, loss))
+        return self._states.get(self._key(loss))
 
     def know(self, loss: Loss, state: State) -> None:
         """Passes that were made elsewhere, where there are no more than two classes."""
-        self._states[Key(0, loss)], self._seen[Key(0, loss)] = state, len(state)
+        key = self._key(loss)
+        self._states[key], self._seen[key] = state, len(state)
+
+    def _key(self, loss: Loss) -> Key:
+        """Of the first class."""
+        return self.data.key._replace(code=self._classes[0].plan.design.target.chosen, loss=loss)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 
