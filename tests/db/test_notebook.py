@@ -316,7 +316,7 @@ def test_a_screen_shows_the_steps_and_the_gap() -> None:
         ({"solver": "descent"}, "descent needs features in .*\nHINT: use scale='maxabs'"),
         (
             {"by": "kind", "holdout": "auto"},
-            "by takes no holdout auto.*\nHINT: say how many rows: holdout=0.2",
+            "by takes no holdout='auto'\nHINT: say how many rows: holdout=0.2",
         ),
         ({"work_schema": "x"}, "leave work_schema out"),
     ],
