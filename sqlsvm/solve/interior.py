@@ -43,7 +43,8 @@ class Split:
     def __matmul__(self, x: Array) -> Array:
         found, size = np.empty_like(x), len(self.dense)
         first, rest = self.order[:size], self.order[size:]
-        found[first] = self.dense @ x[first]
+        if size:
+            found[first] = self.dense @ x[first]
         found[rest] = (self.diagonal * x[rest].T).T
         return found
 
@@ -68,7 +69,7 @@ class Split:
     def inverse(self) -> "Split":
         """Along a direction without curvature, of as little as rounding leaves apart from none."""
         try:
-            dense = np.linalg.inv(self.dense)
+            dense = np.linalg.inv(self.dense) if len(self.dense) else self.dense
         except np.linalg.LinAlgError:
             least = ROUNDED * float(np.abs(self.dense).max())
             dense = np.linalg.inv(self.dense + least * np.eye(len(self.dense)))
@@ -166,7 +167,8 @@ FAR = 1e60
 
 class _Interior:
     """Constraints and cuts are rows of one kind: s = rows x + lift t + shifts >= 0, with multipliers `forces`. x is
-    `above` - `below` where it has a weight, and each of the two has a multiplier: weight + slope and weight - slope."""
+    `above` - `below` where it has a weight, and each of the two has a multiplier: weight + slope and weight - slope.
+    What is at least 0 is in `ends`, and its multipliers are in `pulls`."""
 
     def __init__(
         self, matrix: Split, linear: Array, slopes: Array, offsets: Array, weights: Array, limits: Limits
@@ -178,31 +180,35 @@ class _Interior:
         self.weighted = np.flatnonzero(weights)
         self.weights = weights[self.weighted]
         self.loose = np.setdiff1d(matrix.flat, self.weighted)
+        self.tight = self.rows.copy()
+        self.tight[:, self.loose] = 0.0
+        self.lifts = self.lift[:, None][:, : min(self.cuts, 1)]
+        self.border = np.hstack([self.lifts, self.rows[:, self.loose]])
         self.x, self.t = np.zeros(len(linear)), float(offsets.max()) + 1.0 if self.cuts else 0.0
         width = max(1.0, float(np.ptp(offsets))) if self.cuts else 1.0
-        self.slack = np.maximum(self.rows @ self.x + self.lift * self.t + self.shifts, width)
-        self.forces = np.where(self.lift > 0.0, 1.0 / max(self.cuts, 1), 1.0)
-        self.above, self.below = np.ones((2, len(self.weighted)))
-        self.pull_up, self.pull_down = self.weights.copy(), self.weights.copy()
+        slack = np.maximum(self.rows @ self.x + self.lift * self.t + self.shifts, width)
+        forces = np.where(self.lift > 0.0, 1.0 / max(self.cuts, 1), 1.0)
+        self.ends = np.concatenate([slack, np.ones(2 * len(self.weights))])
+        self.pulls = np.concatenate([forces, self.weights, self.weights])
+        self.slack, self.above, self.below = self._parts(self.ends)
+        self.forces, self.pull_up, self.pull_down = self._parts(self.pulls)
+        self.residuals = self._residuals()
 
-    @property
-    def _pairs(self) -> list[tuple[Array, Array]]:
-        return [(self.slack, self.forces), (self.above, self.pull_up), (self.below, self.pull_down)]
-
-    @property
-    def _count(self) -> int:
-        return len(self.slack) + 2 * len(self.weighted)
+    def _parts(self, each: Array) -> tuple[Array, Array, Array]:
+        """Views of what belongs to rows, to `above` and to `below`."""
+        first, last = len(self.rows), len(each) - len(self.weights)
+        return each[:first], each[first:last], each[last:]
 
     @property
     def gap(self) -> float:
         """What complementarity and the residuals leave, in units of the objective."""
-        slope, above, below, missing, lifted = self._residuals()
+        slope, above, below, missing, lifted = self.residuals
         rest = slope.copy()
         rest[self.weighted] = np.maximum(np.abs(above), np.abs(below))
         rest = np.abs(rest)
         off = float(rest @ np.abs(self.x)) + float(rest.max(initial=0.0))
         off += float(np.abs(missing) @ self.forces) + abs(lifted * self.t)
-        return sum(float(a @ b) for a, b in self._pairs) + off
+        return float(self.ends @ self.pulls) + off
 
     @property
     def size(self) -> float:
@@ -219,58 +225,51 @@ class _Interior:
 
     def improve(self) -> bool:
         """A predicting and a correcting step; False if none can be made."""
-        centre = sum(float(a @ b) for a, b in self._pairs) / max(self._count, 1)
-        residuals, system = self._residuals(), _System(self)
-        none = [np.zeros_like(a) for a, _ in self._pairs]
-        first = self._direction(residuals, system, 0.0, none)
+        count, products, system = max(len(self.ends), 1), self.ends * self.pulls, _System(self)
+        first = self._direction(system, -products)
         if first is None:
             return False
-        length = self._reach(first)
-        ahead = sum(
-            float((a + length * da) @ (b + length * db)) for (a, b), (da, db) in zip(self._pairs, first[2], strict=True)
-        )
-        aim = centre * (ahead / max(self._count, 1) / centre) ** 3 if centre else 0.0
-        step = self._direction(residuals, system, aim, [da * db for da, db in first[2]])
+        _, _, ends, pulls = first
+        length, centre = self._reach(first), float(products.sum()) / count
+        ahead = float((self.ends + length * ends) @ (self.pulls + length * pulls)) / count
+        aim = centre * (ahead / centre) ** 3 if centre else 0.0
+        step = self._direction(system, aim - products - ends * pulls)
         if step is None:
             return False
         length = min(1.0, TO_THE_BORDER * self._reach(step))
-        dx, dt, moves = step
+        dx, dt, ends, pulls = step
         if not np.linalg.norm(dx) < FAR:
             return False
         self.x, self.t = self.x + length * dx, self.t + length * dt
-        for (a, b), (da, db) in zip(self._pairs, moves, strict=True):
-            a += length * da
-            b += length * db
+        self.ends += length * ends
+        self.pulls += length * pulls
+        self.residuals = self._residuals()
         return length > 1e-8
 
     def _reach(self, step: "_Step") -> float:
-        found = 1.0
-        for (a, b), (da, db) in zip(self._pairs, step[2], strict=True):
-            for value, move in ((a, da), (b, db)):
-                falling = move < 0.0
-                found = min(found, float((-value[falling] / move[falling]).min(initial=1.0)))
-        return found
+        values, moves = np.concatenate([self.ends, self.pulls]), np.concatenate(step[2:])
+        falling = np.flatnonzero(moves < 0.0)
+        return min(1.0, float((-values[falling] / moves[falling]).min(initial=1.0)))
 
-    def _direction(
-        self, residuals: tuple[Array, Array, Array, Array, float], system: "_System", aim: float, bends: list[Array]
-    ) -> "_Step | None":
-        slope, above, below, missing, lifted = residuals
-        wanted = [aim - a * b - bend for (a, b), bend in zip(self._pairs, bends, strict=True)]
+    def _direction(self, system: "_System", wanted: Array) -> "_Step | None":
+        """Along which the products of `ends` and `pulls` change as is wanted, and nothing else is left."""
+        slope, above, below, missing, lifted = self.residuals
+        of_rows, of_above, of_below = self._parts(wanted)
         right = -slope
-        moved = (wanted[1] - self.above * above) / self.pull_up - (wanted[2] - self.below * below) / self.pull_down
+        moved = (of_above - self.above * above) / self.pull_up - (of_below - self.below * below) / self.pull_down
         right[self.weighted] = system.stiff[self.weighted] * moved
-        found = system.solve(right, wanted[0] / self.forces - missing, lifted)
+        found = system.solve(right, of_rows / self.forces - missing, lifted)
         if found is None:
             return None
         dx, dt, forces = found
-        change = self.matrix @ dx - forces @ self.rows
-        up, down = change[self.weighted] + above, below - change[self.weighted]
-        moves = [
-            (self.rows @ dx + self.lift * dt + missing, forces),
-            ((wanted[1] - self.above * up) / self.pull_up, up),
-            ((wanted[2] - self.below * down) / self.pull_down, down),
+        change = (self.matrix @ dx - forces @ self.rows)[self.weighted]
+        up, down = change + above, below - change
+        ends = [
+            self.rows @ dx + self.lift * dt + missing,
+            (of_above - self.above * up) / self.pull_up,
+            (of_below - self.below * down) / self.pull_down,
         ]
-        return dx, dt, moves
+        return dx, dt, np.concatenate(ends), np.concatenate([forces, up, down])
 
     def optimum(self) -> Optimum:
         x, size = self.x.copy(), float(np.abs(self.x).max(initial=0.0)) or 1.0
@@ -280,7 +279,8 @@ class _Interior:
         return Optimum(x, alpha / (alpha.sum() or 1.0), xi, slack < xi)
 
 
-_Step = tuple[Array, float, list[tuple[Array, Array]]]
+_Step = tuple[Array, float, Array, Array]
+"""Of x, of t, of the ends and of their pulls."""
 
 
 class _System:
@@ -293,17 +293,14 @@ class _System:
         more = self.stiff.copy()
         more[at.loose] = 1.0
         self.inverse = (at.matrix + more).inverse
-        tight = at.rows.copy()
-        tight[:, at.loose] = 0.0
-        self.images = self.inverse @ tight.T
-        self.lifts = at.lift[:, None][:, : min(at.cuts, 1)]
-        border = np.hstack([self.lifts, at.rows[:, at.loose]])
-        self.matrix = np.zeros((count + border.shape[1],) * 2)
-        self.matrix[:count, :count] = tight @ self.images + np.diag(at.slack / at.forces)
-        self.matrix[:count, count:], self.matrix[count:, :count] = border, border.T
+        self.images = self.inverse @ at.tight.T
+        self.matrix = np.zeros((count + at.border.shape[1],) * 2)
+        self.matrix[:count, :count] = at.tight @ self.images
+        self.matrix[np.arange(count), np.arange(count)] += at.slack / at.forces
+        self.matrix[:count, count:], self.matrix[count:, :count] = at.border, at.border.T
 
     def solve(self, right: Array, missing: Array, lifted: float) -> tuple[Array, float, Array] | None:
-        at, count, lifts = self.at, len(self.at.slack), self.lifts.shape[1]
+        at, count, lifts = self.at, len(self.at.slack), self.at.lifts.shape[1]
         image = self.inverse @ right
         image[at.loose] = 0.0
         known = np.concatenate([missing - at.rows @ image, [lifted] * lifts, -right[at.loose]])
