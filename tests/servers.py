@@ -121,7 +121,10 @@ def database(server: str, name: str, template: str = "template0") -> Iterator[st
     """A database of that name for as long as the block lasts."""
     names = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'").format(**names))
+        # Since version 15 a copy goes through the log, unless this is said: that takes twice as long.
+        how = sql.SQL("STRATEGY file_copy" if connection.info.server_version >= 15_00_00 else "")
+        made = sql.SQL("CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' {how}")
+        connection.execute(made.format(**names, how=how))
         try:
             yield make_conninfo(server, dbname=name)
         finally:

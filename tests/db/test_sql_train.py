@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import astuple, replace
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -69,10 +70,17 @@ def test_parity(installed: Engine, dsn: str, shape: str, counting: Counting) -> 
     assert_parity(installed, dsn, shape, JOINS[shape](np.random.default_rng(3)), 1e-3, counting)
 
 
+OF_ONE_BAG = "star", "left join", "heap"
+"""These are counted exactly, whatever is asked for."""
+EVERYWHERE = [
+    (shape, lam, counting)
+    for shape, lam, counting in product(JOINS, (1e-1, 1e-2, 1e-3, 1e-4, 1e-5), ("exact", "grid"))
+    if counting == "exact" or lam == 1e-3 or shape not in OF_ONE_BAG
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("counting", ["exact", "grid"])
-@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
-@pytest.mark.parametrize("shape", JOINS)
+@pytest.mark.parametrize(("shape", "lam", "counting"), EVERYWHERE)
 def test_parity_everywhere(installed: Engine, dsn: str, shape: str, lam: float, counting: Counting) -> None:
     assert_parity(installed, dsn, shape, JOINS[shape](np.random.default_rng(3)), lam, counting)
 
@@ -83,8 +91,8 @@ def test_parity_everywhere(installed: Engine, dsn: str, shape: str, lam: float, 
     [
         pytest.param(50, 0, 1e-4, marks=pytest.mark.slow),
         pytest.param(150, 0, 1e-3, marks=pytest.mark.slow),
-        pytest.param(300, 0, 1e-3, marks=pytest.mark.slow),
-        pytest.param(300, 0, 1e-4, marks=pytest.mark.slow),
+        pytest.param(220, 0, 1e-3, marks=pytest.mark.slow),
+        pytest.param(220, 0, 1e-4, marks=pytest.mark.slow),
         (150, 80, 1e-3),
         pytest.param(150, 80, 1e-4, marks=pytest.mark.slow),
     ],
