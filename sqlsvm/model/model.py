@@ -542,9 +542,10 @@ class Model(Proven):
     @property
     def unseen(self) -> Mapping[str, Any] | None:
         """A measure on rows that the training has not seen: of those held out or of folds, or else what lambda was
-        chosen by."""
+        chosen by. The loss is that of rows whose label is a number."""
         if self.validation:
-            name, found = next(iter(self.validation.items()))
+            name = next((each for each in ("auc", "accuracy") if each in self.validation), next(iter(self.validation)))
+            found = self.validation[name]
             return {"measure": name, "mean": found.mean, "standard_error": found.standard_error}
         if self.chosen is None:
             return None

@@ -59,7 +59,8 @@ def dsn(tmp_path: Path) -> str:
 def test_the_list_has_what_rows_that_were_not_seen_say(place: Place) -> None:
     tried = Measured("hinge", 0.1, 0.75, 0.0, (0.7, 0.8))
     found = Chosen(("lam",), "hinge", 0.1, "auc", "2 parts of rows at random", 50, (tried,))
-    held = replace(model("held"), validation={"accuracy": Validated(0.5, None, (0.5,))})
+    loss = Validated(931.5, 43.2, (931.5,))
+    held = replace(model("held"), validation={"loss": loss, "accuracy": Validated(0.5, None, (0.5,))})
     if place[0] == "--dsn":
         with connect(place[1]) as engine:
             open_store(engine).save(replace(model("chosen"), chosen=found))
