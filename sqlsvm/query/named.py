@@ -47,7 +47,7 @@ def output_named(query: FeatureQuery, flag: str, typed: str, fold: Fold) -> Feat
     own = meant(typed, [f.name for f in query.features], fold)
     found = [f for f in query.features if f.name == own]
     if found and {f.relation for f in found} != {query.label_relation}:
-        raise _elsewhere(query.label_relation, flag, typed)
+        raise _elsewhere(query, flag, typed)
     return found[0] if found else None
 
 
@@ -57,12 +57,17 @@ def column_named(query: FeatureQuery, flag: str, typed: str, fold: Fold) -> Colu
     columns = {c.name: c for c in query.relation(alias).columns if not c.name.startswith(sql.WORKING)}
     others = (c.name for r in query.relations if r.alias != alias for c in r.columns)
     if not meant(typed, columns, fold) and meant(typed, others, fold):
-        raise _elsewhere(alias, flag, typed)
+        raise _elsewhere(query, flag, typed)
     return named(flag, typed, columns, fold, f"{alias}, which has the label, has no column")
 
 
-def _elsewhere(alias: str, flag: str, name: str) -> OptionError:
+def _elsewhere(query: FeatureQuery, flag: str, name: str) -> OptionError:
+    alias, hint = query.label_relation, ""
+    if alias in query.parents:  # the label says whether a LEFT JOIN finds a row
+        hint = (
+            "write the label as EXISTS (SELECT 1 FROM ... WHERE ...), which is a column of the table on the left; or "
+        )
     return OptionError(
         f"{flag}: {name} is not a column of {alias}, which has the label",
-        hint=f"take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}",
+        hint=f"{hint}take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}",
     )

@@ -139,6 +139,17 @@ def test_what_is_no_time(duckdb: Engine) -> None:
         leaks(duckdb, grouped, "placed", "y")
 
 
+def test_a_label_that_a_left_join_finds_has_no_time(duckdb: Engine) -> None:
+    """The hint works."""
+    shop(duckdb)
+    found = "SELECT s.id IS NOT NULL AS y, o.amount FROM orders o LEFT JOIN states s ON s.id = o.id"
+    with pytest.raises(OptionError, match="placed is not a column of s, which has the label") as refused:
+        leaks(duckdb, found, "placed", "y")
+    assert str(refused.value.hint).startswith("write the label as EXISTS (SELECT 1 FROM ... WHERE ...)")
+    exists = "SELECT EXISTS (SELECT 1 FROM states s WHERE s.id = o.id) AS y, o.amount FROM orders o"
+    assert leaks(duckdb, exists, "placed", "y").leaks == ()
+
+
 def test_the_time_is_found_as_the_engine_reads_a_name(duckdb: Engine) -> None:
     at = "CAST(DATE '2024-01-01' + CAST(g AS INT) AS DATE)"
     run(duckdb, f'CREATE TABLE o AS SELECT g % 2 = 0 AS y, g AS x, {at} AS "Placed" FROM range(9) r(g)')
