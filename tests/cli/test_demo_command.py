@@ -44,9 +44,12 @@ def test_demo_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_stays_in_a_file(tmp_path: Path) -> None:
-    done = sqlsvm("demo", "--dsn", "duckdb:shop.duckdb", cwd=tmp_path)
+    canary = "Qx7Zk9vCanary"
+    report = f"duckdb:shop?threads=1&motherduck_token={canary}"  # as if it was typed into the wrong option
+    done = sqlsvm("demo", "--dsn", "duckdb:shop.duckdb", "--output", report, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "shop.duckdb", "shop.sql"}
+    assert canary not in done.stdout + done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {report, "shop.duckdb", "shop.sql"}
     assert SCHEMA in (tmp_path / "shop.sql").read_text(encoding="utf-8")
     assert "The query is in shop.sql." in done.stdout
 

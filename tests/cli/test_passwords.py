@@ -179,8 +179,9 @@ OPTIONS = {
     f"{verb} {option.name}": (verb, command, option)
     for verb, command in cli.commands.items()
     for option in command.params
-    if not getattr(option, "is_flag", False)
+    if not getattr(option, "is_flag", False) and (verb, option.name) != ("demo", "output")
 }
+"""The file of the report of the demo is in test_demo_command.py, in the one demo that is run there."""
 
 
 @pytest.mark.slow
