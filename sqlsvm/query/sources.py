@@ -41,7 +41,8 @@ def sources(select: exp.Select, fold: Fold) -> tuple[Source, ...]:
 
 
 def from_items(select: exp.Select) -> list[exp.Expression]:
-    return [select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])]
+    first = select.args.get("from_")
+    return [item.this for item in [*([first] if first else []), *(select.args.get("joins") or [])]]
 
 
 def source_of(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:

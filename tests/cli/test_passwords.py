@@ -198,6 +198,7 @@ def test_a_setting_that_was_typed_into_any_option(tmp_path: Path) -> None:
                 words += [value] if isinstance(option, click.Argument) else [option.opts[0], value]
         done = sqlsvm(*words, cwd=tmp_path)
         assert CANARY not in done.stdout + done.stderr, words
+        assert "internal error" not in done.stderr, (words, done.stderr)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

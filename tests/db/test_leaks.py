@@ -137,6 +137,8 @@ def test_what_is_no_time(duckdb: Engine) -> None:
     grouped = "SELECT c, y, COUNT(*) AS n FROM orders GROUP BY c, y"
     with pytest.raises(OptionError, match="--as-of: the query has no output placed"):
         leaks(duckdb, grouped, "placed", "y")
+    with pytest.raises(OptionError, match="--as-of: the query has no output placed"):
+        leaks(duckdb, "SELECT 1 AS y, 2 AS amount", "placed", "y")
 
 
 def test_a_label_that_a_left_join_finds_has_no_time(duckdb: Engine) -> None:
