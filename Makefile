@@ -30,13 +30,13 @@ help: ## list the targets
 demo: $(BASE) ## make a small shop in a DuckDB in memory and train on it: half a minute
 	@$(BIN)/sqlsvm demo
 
-test: $(READY) ## run lint and the tests: 10 minutes
+test: $(READY) ## run lint and the tests: 8 minutes
 	@$(MAKE) --no-print-directory -j lint suite MARKED="not slow"
 
-slow: $(READY) ## run the long tests: 19 minutes
+slow: $(READY) ## run the long tests: 17 minutes
 	@$(MAKE) --no-print-directory suite MARKED=slow
 
-all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 30 minutes
+all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 25 minutes
 	@$(MAKE) --no-print-directory -j lint bench-check suite
 
 suite: $(READY)
