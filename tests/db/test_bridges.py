@@ -112,6 +112,13 @@ def test_several_edges(engine: Engine, seed: int) -> None:
     check(engine, f"{select} w.c = o.c AND w.hi > o.hi", 2)
 
 
+def test_names_that_postgresql_would_cut(postgres: Engine) -> None:
+    """The nodes of a relation have its name and more, which may be longer than 63 bytes."""
+    world(postgres, 1)
+    o, v = "o" * 63, "v" * 63
+    check(postgres, f"SELECT {o}.y, {v}.id FROM o AS {o} JOIN v AS {v} ON {v}.lo < {o}.hi", None)
+
+
 def test_it_is_an_edge(duckdb: Engine) -> None:
     """inspect and explain draw no relation that the query does not have."""
     world(duckdb, 1)

@@ -161,6 +161,8 @@ def _bridged(query: Parsed, facts: Facts, bridge: Bridge) -> Parsed:
 
 def _nodes(facts: Facts, bridge: Bridge, of: str, relations: dict[str, Relation], once: Once) -> Relation:
     alias = f"{of} nodes {bridge.number}"
+    if facts.engine.fold(alias, True) != alias:  # PostgreSQL would cut it, and then it may be the name of another one
+        alias = f"nodes {bridge.number} of {'the right' if of == bridge.pair[1] else 'the left'}"
     source, once = sql.aliased(bridge.entries(of, relations), alias), once._replace(nodes_of=of)
     return _described(facts, Relation(alias, "", source, (), once=once))
 
