@@ -1,6 +1,8 @@
 """Guards over the project itself: what the checkout may hold, who may import whom, what the wheel carries."""
 
 import ast
+import json
+import os
 import re
 import subprocess
 import sys
@@ -313,14 +315,15 @@ def test_wheel_carries_the_sql(tmp_path: Path) -> None:
 
 
 def test_the_source_distribution_makes_the_same_wheel(tmp_path: Path) -> None:
-    """It has neither tests nor their data."""
     build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path), "--target"]
     subprocess.run([*build, "sdist"], cwd=ROOT, check=True, capture_output=True)
     (source,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(source) as packed:
         packed.extractall(tmp_path, filter="data")
     (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
-    assert not {path.name for path in folder.iterdir()} & {"tests", "bench", "examples", "build"}
+    carried_folders = {path.name for path in folder.iterdir()}
+    assert {"tests", "bench", "examples"} <= carried_folders
+    assert not carried_folders & {"build", ".venv"}
     carried = []
     for place in (ROOT, folder):
         subprocess.run([*build, "wheel"], cwd=place, check=True, capture_output=True)
@@ -329,6 +332,19 @@ def test_the_source_distribution_makes_the_same_wheel(tmp_path: Path) -> None:
             {item.filename: item.CRC for item in ZipFile(wheel).infolist() if "dist-info" not in item.filename}
         )
     assert carried[0] == carried[1]
+
+
+def test_the_page_of_the_package_has_no_relative_link(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "metadata"]
+    address = {"SQLSVM_REPOSITORY": "https://host.example/owner/sqlsvm/"}
+    said = subprocess.run(command, cwd=ROOT, env=os.environ | address, check=True, capture_output=True, text=True)
+    metadata = json.loads(said.stdout)
+    links = re.findall(r"\]\(([^)]*)\)", metadata["readme"]["text"])
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert "https://host.example/owner/sqlsvm/raw/main/docs/figures/report.png" in links
+    assert metadata["urls"]["Source"] == "https://host.example/owner/sqlsvm"
+    paths = (link.partition("/main/")[2].partition("#")[0] for link in links if "/main/" in link)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def test_the_citation_has_the_version() -> None:
