@@ -22,6 +22,8 @@ from sqlsvm.solve.arrays import Array
 BRIER, LOG_LOSS = "brier", "log_loss"
 LEAST = 2.0**-52
 """The log loss takes no probability for smaller."""
+SMALLEST = 1e-150
+"""The square of less is an error in PostgreSQL, and 0 elsewhere."""
 PREDICTED = "p"
 
 
@@ -65,26 +67,31 @@ def _predicted(plan: Plan, *, apart: bool = False) -> exp.Select:
 def chances(plan: Plan, curves: Sequence[Probability]) -> Asked[dict[str, float]]:
     """SELECT the sums of the Brier score and of the log loss. The Brier score of a row is the sum of (p - 1)^2 for its
     class and of p^2 for the others; the probabilities of all classes add up to 1."""
-    own = [(chance(p, sql.column(f"s{k}", "s")), f"q{k}") for k, p in enumerate(curves, 1)]
+    names = [f"q{k}" for k in range(1, len(curves) + 1)]
+    own = [(chance(p, sql.column(f"s{k}", "s")), name) for k, (p, name) in enumerate(zip(curves, names, strict=True), 1)]
     kept = sql.columns([CODE, TIMES], "s")
-    rows = sql.select([*kept, *own], sql.derived(sql.fenced(_scored(plan)), "s"))
+    rows = sql.select([*kept, *own], _fenced(_scored(plan), "s"))
     each = [sql.column(name, "q") for _, name in own]
-    squares = sql.plus(*(sql.product(q, q) for q in each))
-    of_class = sql.match(sql.column(CODE, "q"), enumerate(each, 1))
-    totals = [(sql.plus(*each), "total"), (squares, "squares"), (of_class, "own")]
-    whole = sql.select([*sql.columns([TIMES], "q"), *totals], sql.derived(sql.fenced(rows), "q"))
+    whole = sql.select([*sql.columns([CODE, TIMES, *names], "q"), (sql.plus(*each), "total")], _fenced(rows, "q"))
     total, alike = sql.column("total", "t"), sql.number(1.0 / len(curves))
-    parts = [(sql.ratio("t.own", total), "share"), (sql.ratio("t.squares", sql.product(total, total)), "square")]
-    shares = [(sql.case(sql.equal(total, 0.0), alike, share), name) for share, name in parts]
-    found = sql.select([*sql.columns([TIMES], "t"), *shares], sql.derived(sql.fenced(whole), "t"))
+    shares = [sql.case(sql.equal(total, 0.0), alike, sql.ratio(sql.column(name, "t"), total)) for name in names]
+    named = [*sql.columns([CODE, TIMES], "t"), *zip(shares, names, strict=True)]
+    each = [sql.column(name, "v") for name in names]
+    squares = sql.plus(*(sql.case(sql.less(SMALLEST, q), sql.product(q, q), 0.0) for q in each))
+    parts = [(sql.match(sql.column(CODE, "v"), enumerate(each, 1)), "share"), (squares, "square")]
+    found = sql.select([*sql.columns([TIMES], "v"), *parts], _fenced(sql.select(named, _fenced(whole, "t")), "v"))
     times, p = sql.column(TIMES, "u"), sql.column("share", "u")
     cost = sql.plus(sql.minus("u.square", sql.product(2.0, p)), 1.0)
     at_least = exp.Greatest(this=p, expressions=[sql.number(LEAST)])
     within = exp.Least(this=at_least, expressions=[sql.number(1.0 - LEAST)])
     costs = [(exp.paren(cost), BRIER), (sql.negated(exp.Ln(this=within)), LOG_LOSS)]
     sums = [(sql.total(sql.product(times, value)), name) for value, name in costs]
-    answer = sql.select(sums, sql.derived(sql.fenced(found), "u"))
+    answer = sql.select(sums, _fenced(found, "u"))
     return asked("what the probabilities of classes cost", answer, in_row)
+
+
+def _fenced(rows: exp.Select, alias: str) -> exp.Expr:
+    return sql.derived(sql.fenced(rows), alias)
 
 
 def _scored(plan: Plan, *, apart: bool = False) -> exp.Select:

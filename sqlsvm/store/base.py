@@ -91,9 +91,9 @@ class Store(Protocol):
 
 
 def without_weights(found: Mapping[str, Any], where: str) -> Model:
-    """A model with its first weight only and no support vectors, for lists: to read 100,000 weights takes a quarter of
-    a second."""
-    weights, found = found.get("weights"), {**found, "support": None}
+    """A model with its first weight only, without maps and support vectors, for lists: to read 100,000 weights takes a
+    quarter of a second."""
+    weights, found = found.get("weights"), {**found, "support": None, "maps": []}
     if isinstance(weights, list):
         found = {**found, "weights": weights[:1]}
     for several in ("classes", "groups"):

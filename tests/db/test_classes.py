@@ -315,6 +315,22 @@ def test_exports(duckdb: Engine) -> None:
     np.testing.assert_allclose(score.max(axis=1), rows["score"].astype(float), rtol=1e-12)
 
 
+def test_what_probabilities_of_all_sizes_cost(engine: Engine) -> None:
+    """The square of 1e-304 is too small for a double."""
+    join = classed("star")
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(lam=1e-2))
+        for slopes in ((-2.0, -3.0, -4.0), (-2.0, 2000.0, -1500.0), (3000.0,) * 3):
+            likely = with_curves(model, [Probability("sigmoid", slope, 0.1) for slope in slopes])
+            found = on_all(engine, likely, lambda problem, model=likely: measure(problem, model)).measures
+            rows = asked(engine, predict(engine, likely, probability=True))
+            p = np.column_stack([rows[f"probability_{each.value}"] for each in model.classes]).astype(float)
+            hit = np.array([[y == each.value for each in model.classes] for y in rows["y"]])
+            assert found["brier"] == pytest.approx(np.mean(((p - hit) ** 2).sum(axis=1)), abs=1e-12)
+            least = np.clip(p[hit], 2.0**-52, 1 - 2.0**-52)
+            assert found["log_loss"] == pytest.approx(np.mean(-np.log(least)), rel=1e-9)
+
+
 def test_the_first_of_equal_scores_wins(engine: Engine) -> None:
     """A NULL has no class."""
     build(engine, "CREATE TABLE f (y TEXT, x FLOAT8); INSERT INTO f VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4)")

@@ -36,7 +36,7 @@ from tests.ground.offloaded import both, found
 from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
-from tests.typed import typed
+from tests.typed import asked, typed
 
 FOLDER = Path(__file__).parents[1] / "golden" / "offload"
 SLOW = ("chain", "categories", "cyclic")
@@ -384,6 +384,20 @@ def test_the_estimator_evaluates_where_it_was_fitted(postgres: Engine, statement
     assert not any(text.startswith("CREATE") for text in statements)
     assert isinstance(found, Evaluation)
     assert found.accuracy == evaluate_model(postgres, svc.model_).accuracy
+
+
+def test_dates_and_times_stay_what_they_are(postgres: Engine) -> None:
+    """The copies have numbers, and the query has dates: a model must know it, to predict on its own query."""
+    build(
+        postgres,
+        """CREATE TABLE f AS SELECT n, n % 3 = 0 AS y, DATE '2020-01-01' + n AS day, TIME '10:00' + n * INTERVAL '1 min'
+        AS at, n * INTERVAL '1 hour' AS since FROM generate_series(1, 40) AS n""",
+    )
+    text = "SELECT y, day, at, since FROM f"
+    here, there = (train(postgres, "m", text, training(lam=1e-2, offload=offload)) for offload in (False, True))
+    assert there.trained_on.times == here.trained_on.times == {"day": "date", "at": "time", "since": "interval"}
+    ours, theirs = (asked(postgres, predict(postgres, model))["score"].astype(float) for model in (here, there))
+    np.testing.assert_allclose(np.sort(ours), np.sort(theirs), atol=1e-3)
 
 
 def test_the_model_belongs_to_the_server(postgres: Engine) -> None:

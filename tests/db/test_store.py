@@ -15,7 +15,9 @@ from sqlglot import exp, parse, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import FORMAT
+from sqlsvm.model.weights import Weight, Weights
 from sqlsvm.store import Kept, Store, open_store
 from sqlsvm.store.templates import template
 from tests.ground.models import HOSTILE, model
@@ -50,6 +52,16 @@ def test_what_is_saved_is_loaded(store: Store) -> None:
     made = model()
     assert store.save(made) == 1
     assert store.load("late") == replace(made, version=1)
+
+
+def test_a_model_with_maps_is_listed_and_stored_again(store: Store) -> None:
+    """All features but the first are left out of what a list reads, and each formula needs its feature."""
+    names = [f"x_bin{n}" for n in range(3)]
+    mapped = Mapped("bins:x:2", ("x",), {name: f"$1 * {n}.0" for n, name in enumerate(names)})
+    made = replace(model(), weights=Weights.of([Weight(name, None, 1.0, 1.0, 0.0) for name in names]), maps=(mapped,))
+    assert [store.save(made), store.save(made)] == [1, 2]
+    assert store.load("late").maps == (mapped,)
+    assert {(stored.version, stored.error) for stored in store.models()} >= {(2, None)}
 
 
 def test_versions_count_up_and_the_newest_is_loaded(store: Store) -> None:

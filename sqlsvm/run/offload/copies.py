@@ -209,6 +209,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         held_out=of[query.label_relation].value(HELD) if query.label and query.held_out else None,
         marks={name: of[query.label_relation].value(name) for name in query.marks},
         time=replace(query.time, value=of[query.label_relation].value(TIME)) if query.time else None,
+        times=query.times,
         maps=query.maps,
         tells_of=query.label_relation if query.label else None,
     )
