@@ -68,7 +68,8 @@ def chances(plan: Plan, curves: Sequence[Probability]) -> Asked[dict[str, float]
     """SELECT the sums of the Brier score and of the log loss. The Brier score of a row is the sum of (p - 1)^2 for its
     class and of p^2 for the others; the probabilities of all classes add up to 1."""
     names = [f"q{k}" for k in range(1, len(curves) + 1)]
-    own = [(chance(p, sql.column(f"s{k}", "s")), name) for k, (p, name) in enumerate(zip(curves, names, strict=True), 1)]
+    scores = (sql.column(f"s{k}", "s") for k in range(1, len(curves) + 1))
+    own = [(chance(p, s), name) for p, s, name in zip(curves, scores, names, strict=True)]
     kept = sql.columns([CODE, TIMES], "s")
     rows = sql.select([*kept, *own], _fenced(_scored(plan), "s"))
     each = [sql.column(name, "q") for _, name in own]
