@@ -6,6 +6,7 @@ import json
 import pickle
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -322,7 +323,9 @@ def test_what_probabilities_of_all_sizes_cost(engine: Engine) -> None:
         model = train(engine, "m", join.query, training(lam=1e-2))
         for slopes in ((-2.0, -3.0, -4.0), (-2.0, 2000.0, -1500.0), (3000.0,) * 3):
             likely = with_curves(model, [Probability("sigmoid", slope, 0.1) for slope in slopes])
-            found = on_all(engine, likely, lambda problem, model=likely: measure(problem, model)).measures
+            answer = on_all(engine, likely, partial(measure, model=likely))
+            assert isinstance(answer, Confusion)
+            found = answer.measures
             rows = asked(engine, predict(engine, likely, probability=True))
             p = np.column_stack([rows[f"probability_{each.value}"] for each in model.classes]).astype(float)
             hit = np.array([[y == each.value for each in model.classes] for y in rows["y"]])
