@@ -347,6 +347,14 @@ def test_the_page_of_the_package_has_no_relative_link(tmp_path: Path) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
+def test_what_a_contributor_changes_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("## Add one thing")[2].partition("\n## ")[0]
+    named = re.findall(r"`((?:sqlsvm|tests)/[^`]*)`", table)
+    assert len(named) > 15
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_citation_has_the_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
