@@ -6,8 +6,9 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import psycopg
 import pytest
@@ -16,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from sqlsvm.engine.embedded import FOLDER, Server, find_installations
 from sqlsvm.errors import EngineError
+from tests.waiting import eventually
 
 Choice = Literal["dsn", "container", "installed"]
 
@@ -67,8 +69,15 @@ def let_every_role_in(dsn: str) -> None:
     assert (socket.stat().st_uid, socket.stat().st_mode & 0o777) == (os.geteuid(), 0o700)
     (socket.parent / "pg_hba.conf").write_text("local all all trust\n", encoding="utf-8")
     with psycopg.connect(dsn, autocommit=True) as connection:
+        before = _loaded(dsn)
         connection.execute("SELECT pg_reload_conf()")
-        connection.execute("SELECT pg_sleep(0.2)")
+        eventually(lambda: _loaded(dsn) > before)
+
+
+def _loaded(dsn: str) -> datetime:
+    """When the server has read its files. A new session has the time from the server itself."""
+    with psycopg.connect(dsn) as connection:
+        return cast(tuple[datetime], connection.execute("SELECT pg_conf_load_time()").fetchone())[0]
 
 
 def compile_nothing(dsn: str) -> None:
@@ -190,7 +199,7 @@ def _is_installed() -> bool:
 
 def _check(dsn: str) -> None:
     try:
-        psycopg.connect(dsn, connect_timeout=5).close()
+        psycopg.connect(dsn, connect_timeout=60).close()
     except psycopg.Error as error:
         raise NoServer(f"SQLSVM_TEST_DSN cannot be reached: {' '.join(str(error).split())}") from error
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import COMMAND, ROOT, environment, sqlsvm
+from tests.waiting import MINUTE
 
 FILE = "SELECT t.y, t.x FROM 't.csv' AS t"
 
@@ -157,7 +158,7 @@ def on_a_terminal(*arguments: str, env: Mapping[str, str]) -> str:
         written = b""
         while chunk := read(ours):
             written += chunk
-        process.wait(timeout=20)
+        process.wait(timeout=MINUTE)
     os.close(ours)
     return written.decode()
 

@@ -2,15 +2,13 @@
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import psycopg
 import pytest
 
 from tests.cli.command import started
+from tests.waiting import MINUTE, eventually
 
 SLOW = """
     SELECT s.y, s.x FROM (
@@ -22,20 +20,9 @@ RUNNING = """
     WHERE query ILIKE '%generate_series(1, 1000000)%' AND state = 'active' AND pid <> PG_BACKEND_PID()"""
 WORKING_TABLES = "SELECT COUNT(*) FROM pg_class WHERE relname LIKE 'sqlsvm%'"
 
-Found = TypeVar("Found")
-
 
 def inspecting(dsn: str) -> subprocess.Popen[str]:
     return started("inspect", "--dsn", dsn, "--label", "y", "--query", SLOW)
-
-
-def eventually(look: Callable[[], Found], seconds: float = 20) -> Found:
-    """What a look finds, as soon as it finds something."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.02)
-    return found
 
 
 def number(dsn: str, query: str) -> int:
@@ -84,7 +71,7 @@ def test_an_embedded_server_goes_with_us(end: signal.Signals, code: int) -> None
             assert scratch is not None
             eventually(lambda: is_running(f"host={scratch} user=postgres dbname=postgres"))
             child.send_signal(end)
-            out, err = child.communicate(timeout=10)
+            out, err = child.communicate(timeout=MINUTE)
         finally:
             child.kill()
     assert (child.returncode, out, without_steps(err)) == (code, "", ["interrupted"])
@@ -98,7 +85,7 @@ def test_a_server_of_others_is_left_as_it_was(postgres_dsn: str, end: signal.Sig
         try:
             eventually(lambda: is_running(postgres_dsn))
             child.send_signal(end)
-            out, err = child.communicate(timeout=10)
+            out, err = child.communicate(timeout=MINUTE)
         finally:
             child.kill()
     assert (child.returncode, out, without_steps(err)) == (code, "", ["interrupted"])

@@ -53,8 +53,11 @@ def test_what_was_registered_for_the_end_is_done(asked: list[str], code: int) ->
 
 
 def test_it_waits_for_a_thread(tmp_path: Path) -> None:
+    """The thread begins when the command has written its answer, and then takes its time."""
     work = (
-        "import threading, time; threading.Thread(target=lambda: (time.sleep(0.5), print('done', flush=True))).start()"
+        "import sys, threading, time; said, write = threading.Event(), sys.stdout.write; "
+        "sys.stdout.write = lambda text: (write(text), said.set())[0]; "
+        "threading.Thread(target=lambda: (said.wait(), time.sleep(0.2), print('done', flush=True))).start()"
     )
     done = ran(f"{work}; {MAIN} main()", "--help")
     assert (done.returncode, done.stdout[-5:]) == (0, "done\n")

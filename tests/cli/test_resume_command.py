@@ -18,10 +18,11 @@ from sqlsvm.engine.base import Text
 from sqlsvm.run.resume import Part, Past, Saved
 from sqlsvm.store import open_store
 from tests.cli.command import COMMAND, ROOT, environment, sqlsvm, started
-from tests.cli.test_interrupt import WORKING_TABLES, eventually, number
+from tests.cli.test_interrupt import WORKING_TABLES, number
 from tests.faults.cluster import cluster
 from tests.ground.joins import chain
 from tests.typed import typed
+from tests.waiting import eventually
 
 JOIN = chain(np.random.default_rng(1), rows=1500, fan_out=4)
 OPTIONS = ("--query", JOIN.query, "--label", "y", "--name", "late", "--lambda", "1e-3", "--solver", "bundle")

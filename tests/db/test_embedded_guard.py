@@ -67,7 +67,7 @@ def said_as(uid: int, work: Callable[[], object]) -> str:
 
 
 def superuser(dsn: str) -> object:
-    with psycopg.connect(dsn, connect_timeout=5) as connection:
+    with psycopg.connect(dsn, connect_timeout=60) as connection:
         (found,) = connection.execute("SELECT current_setting('is_superuser')").fetchone() or ()
     return found
 

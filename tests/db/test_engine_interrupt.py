@@ -15,10 +15,11 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError
 from tests.typed import asked
+from tests.waiting import MINUTE, eventually
 
 ROOT = Path(__file__).parents[2]
 LONG = {
-    "postgres": "SELECT PG_SLEEP(60) AS x",
+    "postgres": "SELECT PG_SLEEP(600) AS x",
     "duckdb": "SELECT SUM(SIN(a.range * b.range)) AS x FROM RANGE(10000000) AS a, RANGE(10000000) AS b",
 }
 
@@ -64,23 +65,24 @@ def wait_for_statements(child: subprocess.Popen[str], count: int) -> None:
 def running(watcher: Engine) -> int:
     text = """
         SELECT COUNT(*) AS n FROM pg_stat_activity
-        WHERE query LIKE '%PG_SLEEP(60)%' AND state = 'active' AND pid <> PG_BACKEND_PID()
+        WHERE query LIKE '%PG_SLEEP(600)%' AND state = 'active' AND pid <> PG_BACKEND_PID()
     """
     return int(watcher.fetch(parse_one(text, read="postgres"))["n"][0])
 
 
 def test_cancel_stops_what_another_thread_runs(engine: Engine) -> None:
-    def cancel_soon() -> None:
-        time.sleep(0.3)
-        engine.cancel()
+    ended = threading.Event()
 
-    canceller = threading.Thread(target=cancel_soon)
+    def cancel_until_it_ends() -> None:
+        while not ended.wait(0.05):
+            engine.cancel()
+
+    canceller = threading.Thread(target=cancel_until_it_ends)
     canceller.start()
-    began = time.monotonic()
     with pytest.raises(StatementError):
         engine.fetch(long_query(engine))
+    ended.set()
     canceller.join()
-    assert time.monotonic() - began < 5
     assert asked(engine, parse_one("SELECT 1 AS a"))["a"].tolist() == [1]
 
 
@@ -92,9 +94,9 @@ def test_cancel_of_an_idle_session_is_harmless(engine: Engine) -> None:
 def test_ctrl_c_stops_the_query_in_the_server(postgres_dsn: str) -> None:
     with start(postgres_dsn, LONG["postgres"]) as child, connect(postgres_dsn) as watcher:
         wait_for_statements(child, 2)
-        assert running(watcher) == 1
+        assert eventually(lambda: running(watcher)) == 1
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=10)
+        out, err = child.communicate(timeout=MINUTE)
         assert running(watcher) == 0
     assert out.split() == ["sent", "interrupted", "sent", "42"], err
 
@@ -102,10 +104,8 @@ def test_ctrl_c_stops_the_query_in_the_server(postgres_dsn: str) -> None:
 def test_ctrl_c_stops_duckdb() -> None:
     with start("duckdb:", LONG["duckdb"]) as child:
         wait_for_statements(child, 2)
-        began = time.monotonic()
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=10)
-    assert time.monotonic() - began < 5
+        out, err = child.communicate(timeout=MINUTE)
     assert out.split() == ["sent", "interrupted", "sent", "42"], err
 
 
@@ -116,5 +116,5 @@ def test_a_file_that_another_process_has_open_is_explained(tmp_path: Path) -> No
         with pytest.raises(Exception, match="cannot open") as caught:
             connect(url)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=10)
+        child.communicate(timeout=MINUTE)
     assert "another process" in str(caught.value)

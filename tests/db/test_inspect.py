@@ -1,7 +1,6 @@
 """`inspect` against the naive join: random schemas by the hundred, and joins far too large to make."""
 
 import os
-import time
 from collections.abc import Sequence
 from itertools import product
 
@@ -162,11 +161,9 @@ def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
     return f"SELECT t0.x AS y, t{tables - 1}.x FROM t0 {joins}"
 
 
-def test_a_join_of_3e15_rows_takes_seconds(engine: Engine) -> None:
+def test_a_join_of_3e15_rows_is_not_made(engine: Engine) -> None:
     text = chain(engine, tables=6, rows=10_000, keys=50)
-    start = time.monotonic()
     found = inspect(engine, text, label="y")
-    assert time.monotonic() - start < 30
     assert found.join_rows == pytest.approx(10_000**6 / 50**5, rel=1e-9)
     assert found.label
     assert found.label.positive == pytest.approx(found.join_rows / 2, rel=1e-9)

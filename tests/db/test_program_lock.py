@@ -14,7 +14,7 @@ from sqlsvm.engine.base import Engine, Programmable, StatementError
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import Kept, open_store
-from tests.cli.test_interrupt import eventually, number
+from tests.cli.test_interrupt import number
 from tests.db.test_sql_train_session import running
 from tests.ground.opened import build
 from tests.ground.roles import logins
@@ -23,6 +23,7 @@ from tests.ground.trained import training
 from tests.listing import value
 from tests.psql import answer, complaint
 from tests.typed import typed
+from tests.waiting import eventually
 
 TABLE = "CREATE TABLE t AS SELECT n % 2 AS y, n % 7 AS x FROM generate_series(1, 40) AS n"
 QUERY = "SELECT y, x FROM t"

@@ -22,6 +22,7 @@ from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.psql import answer, complaint, program, psql
 from tests.typed import typed
+from tests.waiting import eventually
 
 WORKING = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlsvm%' AND relnamespace = pg_my_temp_schema();"
 QUIET = "SET client_min_messages = warning;"
@@ -90,8 +91,8 @@ def test_nothing_is_left_behind(dsn: str) -> None:
     """After success, after an error in the middle, after ROLLBACK: no working table, and no model but the one kept."""
     count = "SELECT count(*) FROM sqlsvm.versions WHERE name = 'first';"
     assert answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('first'); {WORKING}") == ["1", "0"]
-    slow = "SELECT sqlsvm.train('first', tol => 1e-12, max_passes => 10000);"
-    script = f"{QUIET} SET statement_timeout = '1500ms';\n\\set ON_ERROR_STOP 0\n{slow}\n{WORKING}\n{count}"
+    slow = "SET statement_timeout = '1500ms';\nSELECT sqlsvm.train('first', tol => 1e-12, max_passes => 10000);"
+    script = f"{QUIET}\n\\set ON_ERROR_STOP 0\n{slow}\nRESET statement_timeout;\n{WORKING}\n{count}"
     said = psql(dsn, script)
     assert "canceling statement due to statement timeout" in said.err
     assert said.lines == ["0", "1"]
@@ -111,11 +112,7 @@ def test_a_backend_that_is_terminated(dsn: str) -> None:
             session.communicate()
             assert session.returncode != 0
             left = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlsvm\\_%' AND relpersistence = 't'"
-            for _ in range(100):  # the backend tidies up after its client was told
-                if other.execute(left).fetchone() == (0,):
-                    break
-                other.execute("SELECT pg_sleep(0.05)")
-            assert other.execute(left).fetchone() == (0,)
+            eventually(lambda: other.execute(left).fetchone() == (0,))  # it tidies up after its client was told
     assert answer(dsn, "SELECT count(*) FROM sqlsvm.versions WHERE name = 'first';") == ["0"]
 
 

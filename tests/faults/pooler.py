@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from tests.faults.cluster import own, plain_account
 from tests.servers import reachable_folder
+from tests.waiting import eventually
 
 SETTINGS = """
 [databases]
@@ -42,12 +42,15 @@ def pooled(server: Path, sessions: int = 4) -> Iterator[str]:
         process = subprocess.Popen([program, "-q", settings], cwd="/", stdout=quiet, stderr=quiet, **plain_account())
         dsn = f"host={folder} user=postgres dbname=postgres"
         try:
-            for _ in range(100):
-                with suppress(psycopg.OperationalError):
-                    psycopg.connect(dsn).close()
-                    break
-                time.sleep(0.05)
+            eventually(lambda: answers(dsn))
             yield dsn
         finally:
             process.terminate()
             process.wait()
+
+
+def answers(dsn: str) -> bool:
+    with suppress(psycopg.OperationalError):
+        psycopg.connect(dsn).close()
+        return True
+    return False

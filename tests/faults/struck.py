@@ -21,9 +21,9 @@ from sqlsvm.engine import connect
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.store import open_store
 from tests.cli.command import ROOT, environment, sqlsvm
-from tests.cli.test_interrupt import eventually
 from tests.ground.joins import chain
 from tests.typed import meant
+from tests.waiting import eventually
 
 JOIN = chain(np.random.default_rng(1), rows=400, fan_out=4)
 NAME = "struck"

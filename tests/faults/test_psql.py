@@ -14,7 +14,6 @@ import pytest
 from sqlsvm.engine import connect
 from sqlsvm.psql.install import install
 from sqlsvm.store import open_store
-from tests.cli.test_interrupt import eventually
 from tests.faults.cluster import Cluster, small_disk
 from tests.faults.profile import LONG, MOMENTS, record
 from tests.faults.proxy import Proxy
@@ -23,6 +22,7 @@ from tests.faults.table import FILLER, IN_PSQL, Fault, Ground
 from tests.ground.sql_program import compiled
 from tests.ground.trained import training
 from tests.psql import program
+from tests.waiting import eventually
 
 TRAIN = f"SELECT version FROM sqlsvm.train('{NAME}')"
 BUSY = """
@@ -71,7 +71,7 @@ class Stored(Subject):
     def after(self) -> str:
         """What must hold however a training ended; says what is left of it."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
-            eventually(lambda: connection.execute(BUSY.encode()).fetchone() == (0,), 120)
+            eventually(lambda: connection.execute(BUSY.encode()).fetchone() == (0,))
             eventually(lambda: connection.execute(TEMPORARY.encode()).fetchone() == (0,))
             (stored,) = connection.execute(VERSIONS.encode()).fetchone() or (0,)
         assert self.checksums() == self.sums

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlsvm.files import replacing, text_left_in
+from tests.waiting import MINUTE
 
 STRANGER = 12345
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
@@ -211,5 +212,5 @@ def test_reading_does_not_wait_for_a_pipe(shared: Path) -> None:
 
     reading = threading.Thread(target=read, daemon=True)
     reading.start()
-    reading.join(timeout=5)
+    reading.join(MINUTE)
     assert "not a regular file" in str(found[0])

@@ -2,52 +2,71 @@
 
 import logging
 import re
-import time
 from io import StringIO
+from queue import Empty, SimpleQueue
 
 import pytest
 from rich.console import Console
 
 from sqlsvm.cli import progress
+from tests.waiting import MINUTE, eventually
 
 steps = logging.getLogger("sqlsvm.somewhere")
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+class Steps(SimpleQueue[str | None]):
+    """The steps of a command. Those named short are over before anybody would wait for the next; the others last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = list[str | None]()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> str | None:
+        """Each step but a short one is followed too late."""
+        if timeout is not None and self.taken[-1] != "short":
+            self.taken.append("late")
+            raise Empty
+        self.taken.append(super().get(timeout=MINUTE))
+        return self.taken[-1]
 
 
-def test_a_step_that_lasts_leaves_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    begun = Steps()
+    monkeypatch.setattr(progress, "SimpleQueue", lambda: begun)
+    return begun
+
+
+def test_a_step_that_lasts_leaves_a_line(begun: Steps, capsys: pytest.CaptureFixture[str]) -> None:
     with progress.watching():
         steps.info("sampling %d rows", 10)
-        time.sleep(0.3)
         steps.info("short")
-    time.sleep(0.1)
+    eventually(lambda: begun.taken[-1:] == [""])
+    assert begun.taken == ["sampling 10 rows", "late", "short", ""]
     assert capsys.readouterr() == ("", "sampling 10 rows ...\n")
 
 
-def test_a_pass_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pass_has_its_own_line(begun: Steps, capsys: pytest.CaptureFixture[str]) -> None:
     with progress.watching():
         steps.info("short")
         steps.debug("pass 1")
-        time.sleep(0.3)
         progress.say("pass 1 is over")
+    eventually(lambda: begun.taken == ["short", "", ""])
     assert capsys.readouterr() == ("", "pass 1 is over\n")
 
 
-def test_what_writes_the_answer_has_the_screen_for_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_writes_the_answer_has_the_screen_for_itself(begun: Steps, capsys: pytest.CaptureFixture[str]) -> None:
     with progress.watching():
         steps.info("short")
         progress.rest()
-        time.sleep(0.2)
+        eventually(lambda: begun.taken == ["short", ""])
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_name_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_cannot_write_to_the_terminal(begun: Steps, capsys: pytest.CaptureFixture[str]) -> None:
     with progress.watching():
         steps.info("making the table %s", "\x1b[31m")
-        time.sleep(0.3)
+    eventually(lambda: begun.taken[-1:] == [""])
     assert capsys.readouterr().err == "making the table \\x1b[31m ...\n"
 
 
@@ -55,14 +74,12 @@ def test_on_a_terminal_a_step_turns_until_it_is_over() -> None:
     written, spinner = StringIO(), progress.Spinner()
     spinner._console = Console(file=written, force_terminal=True, width=80)
     spinner.begin("counting", announced=False)
-    time.sleep(0.5)
+    eventually(lambda: len(set(re.findall(r"(.) counting", shown(written)))) >= 3)
     spinner.say("a line that stays")
     spinner.rest()
-    frames = set(re.findall(r"(.) counting", shown(written)))
-    assert len(frames) >= 3
     assert "a line that stays\n" in shown(written)
     ended = written.tell()
-    time.sleep(0.3)
+    eventually(spinner._rested.empty)  # the thread has taken that it is over
     assert written.tell() == ended
 
 
