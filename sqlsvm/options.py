@@ -76,26 +76,18 @@ class Number:
 
 @dataclass(frozen=True)
 class Share(Number):
-    """Or a word: an error that decides the share, or the time of the first row that is kept out."""
+    """Or the time of the first row that is kept out."""
 
     def __contains__(self, value: object) -> bool:
-        if not isinstance(value, str):
-            return super().__contains__(value)
-        return self.is_start(value) or self.error(value) in Number(0, 1, True, True)
+        return self.is_start(value) if isinstance(value, str) else super().__contains__(value)
 
     def __str__(self) -> str:
-        return f"{super().__str__()}, auto, or auto:ERROR with an error between 0 and 1; with a time also a date"
+        return f"{super().__str__()}; with a time also a date"
 
     @staticmethod
     def is_start(value: object) -> bool:
         """A date, or the number of a column that is one."""
         return isinstance(value, str) and _START.fullmatch(value) is not None
-
-    @staticmethod
-    def error(word: str) -> float | None:
-        """That of auto or auto:ERROR; None of other words."""
-        found = _AUTO.fullmatch(word)
-        return float(found[1] or HOLDOUT_ERROR) if found else None
 
 
 @dataclass(frozen=True)
@@ -116,8 +108,6 @@ LAMBDA = "lam"
 STRENGTHS = LAMBDA, "l1"
 CHOSEN = *STRENGTHS, "loss"
 """The options that auto chooses by rows that a training has not seen."""
-HOLDOUT_ERROR = 0.1
-_AUTO = re.compile(r"auto(?::(\d*\.\d+))?")
 _START = re.compile(r"\d{4}-\d\d-\d\d.*|[-+]?\d*[1-9]\d*(\.\d+)?|0")
 
 
@@ -596,9 +586,7 @@ _TABLE = (
         None,
         Share(0, 1, above=True, below=True),
         "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts. "
-        "auto: as many as tell the accuracy of any weights within ERROR, "
-        f"{HOLDOUT_ERROR} if not given; refused if there are too few. With --time: the latest rows, or those from a "
-        "date on.",
+        "With --time: the latest rows, or the rows from a date on.",
         example=0.2,
     ),
     Option(

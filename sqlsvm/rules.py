@@ -12,8 +12,8 @@ from typing import Any, Literal
 from sqlsvm.errors import OptionError
 from sqlsvm.measures import NUMBER as A_NUMBER
 from sqlsvm.measures import SEVERAL, TWO, deciding
-from sqlsvm.options import AUTO as AUTO_WORD
 from sqlsvm.options import (
+    AUTO,
     CHOSEN,
     INDICATOR,
     LAMBDA,
@@ -66,14 +66,6 @@ class Not(Is):
 
     def __str__(self) -> str:
         return f"not {super().__str__()}"
-
-
-class Auto:
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, str) and value.startswith("auto")
-
-    def __str__(self) -> str:
-        return "auto"
 
 
 class Start:
@@ -147,8 +139,8 @@ def refuse(facts: Facts, stage: Stage = "typed") -> None:
             raise error
 
 
-GIVEN, MISSING, AUTO = Given(), Missing(), Auto()
-CHOOSES, NOTHING_CHOSEN = Is((AUTO_WORD,)), dict.fromkeys(CHOSEN, Not((AUTO_WORD,)))
+GIVEN, MISSING = Given(), Missing()
+CHOOSES, NOTHING_CHOSEN = Is((AUTO,)), dict.fromkeys(CHOSEN, Not((AUTO,)))
 CUTS, NET = ("dane", "bundle"), Has("net:")
 DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
 DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
@@ -176,7 +168,7 @@ def named(options: Facts, **more: Any) -> dict[str, Any]:
         found["unchosen"] = next((why.format(**facts) for why in whys), "")
         found[LAMBDA] = _default(LAMBDA) if found["unchosen"] else OPTIONS[LAMBDA].unnamed
     if "loss" in unnamed:
-        is_chosen = found[LAMBDA] == AUTO_WORD and options.get("measure") != "loss" and not options.get("by")
+        is_chosen = found[LAMBDA] == AUTO and options.get("measure") != "loss" and not options.get("by")
         found["loss"] = OPTIONS["loss"].unnamed if is_chosen else _default("loss")
     return found
 
@@ -210,8 +202,6 @@ def _of_steps() -> Iterator[Rule]:
         yield Rule(kernel, ("map",), said, "leave out one of them")
         said = "a kernel takes no --nulls {nulls}: it sees the columns as they are"
         yield Rule({**kernel, "nulls": Is((INDICATOR,))}, (), said, "use --nulls mean")
-        said = "--holdout auto is for accuracies of linear models, not for kernel machines"
-        yield Rule({**kernel, "holdout": AUTO}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "{solver} takes neither --folds nor --probability: it learns from a sample"
     yield Rule({"solver": A_MACHINE}, ("folds", "probability"), said, HOLDOUT)
     said = "pegasos penalises the intercept, or has none"
@@ -267,20 +257,14 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule(unseen, ("probability",), "--probability needs rows that the training has not seen", UNSEEN)
     said = "--folds and --holdout both leave out rows to measure the model"
     yield Rule({"folds": GIVEN}, ("holdout",), said, "give one of them")
-    said = "--holdout {holdout} is for accuracies of linear models, not for the loss {loss}"
-    yield Rule({"holdout": AUTO, "loss": NUMBER}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "--folds takes no --map net with --by: each group would learn a network in each fold"
     yield Rule({"map": NET, "by": GIVEN}, ("folds",), said, HOLDOUT)
     said = "--split-by says which rows stay together in --holdout and --folds, and where --lambda is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("split_by",), said, UNSEEN)
-    said = "--holdout {holdout} takes each row of the label's table for itself, and --split-by keeps them together"
-    yield Rule({"holdout": AUTO, "split_by": GIVEN}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "--time says which rows of --holdout and --folds are later, and where --lambda is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("time",), said, UNSEEN)
     said = "--holdout {holdout} says from when on rows are kept out, and no column says when a row is"
     yield Rule({"holdout": Start(), "time": MISSING}, (), said, "add --time COLUMN; a share is between 0 and 1")
-    said = "--holdout {holdout} takes rows at random, and --time the latest"
-    yield Rule({"holdout": AUTO, "time": GIVEN}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "--split-by keeps rows of one value together, and --time separates earlier from later ones"
     yield Rule({"time": GIVEN}, ("split_by",), said, "give one of them")
     yield Rule({"time": MISSING}, ("gap",), "--gap lies between earlier and later rows", "add --time COLUMN")
@@ -288,7 +272,6 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
     said = "--by takes no --folds in time, which would begin at other times in each group"
     yield Rule({**groups, "time": GIVEN, "folds": GIVEN}, (), said, "measure the groups with --holdout 0.2")
-    yield Rule({**groups, "holdout": AUTO}, (), "--by takes no --holdout {holdout}", "say how many rows: --holdout 0.2")
     said = "--by takes no fair: constraint, whose covariance is over all rows"
     yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
     said = "--select measures each of several models with groups by --folds"

@@ -256,7 +256,7 @@ def _kind(declared: Option) -> dict[str, Any]:
             read = partial(_checked, declared, lambda value: None if value == AUTO else number(value))
             return {"metavar": "auto|NUMBER", "default": "auto", "callback": read}
         case Share():
-            return {"metavar": "auto[:ERROR]|FRACTION|DATE", "callback": partial(_checked, declared, _share)}
+            return {"metavar": "FRACTION|DATE", "callback": partial(_checked, declared, _share)}
         case Span():
             return {"metavar": "SPAN", "callback": partial(_checked, declared, str)}
         case Number(low, high, whole=True):

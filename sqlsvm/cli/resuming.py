@@ -59,11 +59,11 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
     none."""
     from sqlsvm.model.plain import plain
     from sqlsvm.run.clock import Clock
-    from sqlsvm.run.train import changed, with_share
+    from sqlsvm.run.train import changed, with_start
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model:
-        training = with_share(engine, query, {name: training}, Clock())[name]
+        training = with_start(engine, query, {name: training}, Clock())[name]
     chosen = next(filter(None, (model.chosen, *(of.chosen for of in model.groups))), None) if model else None
     if model and chosen and chosen.options == training.chooses:
         training = training.as_chosen(model)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.errors import DataError
@@ -12,13 +13,14 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.nulls import without_nulls
-from sqlsvm.query.rewrites.split import HeldOut, Part, part_of
+from sqlsvm.query.rewrites.split import HeldOut, Part, part_of, start_of
 from sqlsvm.run.checks import Lacking, check_rows
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import derived
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import Effort
+from sqlsvm.terminal import NOTE
 
 _VERBS: Mapping[Part, str] = {"train": "leaves to train on", "holdout": "holds out"}
 
@@ -69,6 +71,14 @@ def counted_part(
         found = read_moments(work, plan)
         check_rows(plan, found)
     return found
+
+
+def chosen_start(work: Workspace, query: FeatureQuery, share: Any) -> str:
+    """The time from which on rows are held out, for a share of the rows."""
+    start = start_of(query, work.facts, share)
+    alias, time = query.label_relation, query.time and query.time.name
+    steps.log(NOTE, "--holdout %s keeps out the rows of %s from %s %s on", share, alias, time, start)
+    return start
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 
 from sqlsvm.engine.base import Engine, StatementError
@@ -15,6 +14,7 @@ from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data
 from sqlsvm.run.derived import reading
+from sqlsvm.run.holdout import chosen_start
 from sqlsvm.run.making import NOTHING, Making, chosen
 from sqlsvm.run.modelling import database_of, trained_on
 from sqlsvm.run.offload import brought, copied
@@ -61,7 +61,7 @@ def train_each(
     continuation, if any. `on_passes` says who is told of the passes of a training, as it begins. The first pass looks
     at the weights of `start`. `on_fold` measures weights found without a fold. `asked` is for the rules."""
     facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
-    trainings = with_share(engine, text, trainings, clock := Clock())
+    trainings = with_start(engine, text, trainings, clock := Clock())
 
     def made(trainings: Mapping[str, Training]) -> list[Model]:
         training, before = next(iter(trainings.values())), maps_before(text, trainings, continuations)
@@ -141,23 +141,16 @@ def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | 
     return facts
 
 
-def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clock: Clock) -> Mapping[str, Training]:
-    """The same trainings with the share of the rows to hold out that --holdout auto chooses, or with the time from
-    which on they are the latest. In a snapshot of its own: what the offload copies depends on it."""
+def with_start(engine: Engine, text: str, trainings: Mapping[str, Training], clock: Clock) -> Mapping[str, Training]:
+    """The trainings with the time from which on rows are held out, in place of their share. In a snapshot of its own:
+    what the offload copies depends on it."""
     training = next(iter(trainings.values()))
     if not training.is_open:
         return trainings
-    from sqlsvm.run.holdout_size import chosen_share, chosen_start
-
-    is_start, offload = isinstance(training.holdout, float), training.offload
-    query = labelled(engine, text, replace(training.problem, map=()), (), offload=offload)
-    with (
-        nullcontext((engine, query)) if is_start else brought(engine, query, offload) as (here, query),
-        reading(here, query, clock) as (work, query),
-    ):
-        chosen = chosen_start if is_start else chosen_share
-        share = chosen(work, query, training.problem, training.holdout)
-    return {name: replace(each, holdout=share) for name, each in trainings.items()}
+    query = labelled(engine, text, replace(training.problem, map=()), (), offload=training.offload)
+    with reading(engine, query, clock) as (work, query):
+        start = chosen_start(work, query, training.holdout)
+    return {name: replace(each, holdout=start) for name, each in trainings.items()}
 
 
 def maps_before(

@@ -10,7 +10,7 @@ from sqlsvm.options import CHOSEN, DEFAULTS, LAMBDA, OPTIONS, STRENGTHS, LossNam
 from sqlsvm.plan.constraints import given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Folds, HeldOut, Holdout, OfFold
-from sqlsvm.rules import AUTO, NET, refuse
+from sqlsvm.rules import NET, refuse
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.solution import Effort
@@ -126,8 +126,7 @@ class Training:
     @property
     def is_open(self) -> bool:
         """Do the data say which rows are held out?"""
-        is_share = isinstance(self.holdout, float)
-        return (is_share and bool(self.problem.time)) or self.holdout in AUTO
+        return isinstance(self.holdout, float) and bool(self.problem.time)
 
     @property
     def is_random(self) -> bool:

@@ -252,16 +252,6 @@ def test_evaluation_counts_what_prediction_says(trained: Trained) -> None:
     assert f"accuracy            {measured['accuracy']:.4f}" in drawn
 
 
-def test_a_share_to_hold_out_is_chosen(trained: Trained, tmp_path: Path) -> None:
-    """What it was is said, and another training with --resume knows that it would choose the same."""
-    asked = ("--holdout", "auto:0.8", "--model-file", tmp_path / "m.json", "--sample", 500)
-    said = train(trained.dsn, *asked).stderr
-    share = json.loads(answer("show", "--model-file", tmp_path / "m.json", "--json"))["options"]["holdout"]
-    assert 0.0 < share < 0.5
-    assert f"--holdout auto:0.8 keeps out {share} of the " in said
-    assert "nothing to resume: model, version 1, had converged" in train(trained.dsn, *asked, "--resume").stderr
-
-
 def test_a_holdout_is_measured_apart(trained: Trained, tmp_path: Path) -> None:
     place = ("--model-file", tmp_path / "m.json")
     said = train(trained.dsn, "--holdout", 0.3, "--seed", 2, *place, "--sample", 500).stdout

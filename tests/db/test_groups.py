@@ -356,7 +356,6 @@ def test_too_many_groups_are_refused(duckdb: Engine) -> None:
     [
         {"folds": 3, "time": "x"},
         {"solver": "pegasos"},
-        {"holdout": "auto"},
         {"lam": "auto", "loss": "auto"},
         {"constrain": ("fair:x:0.1",)},
         {"solver": "descent"},

@@ -315,8 +315,8 @@ def test_a_screen_shows_the_steps_and_the_gap() -> None:
         ({"probability": "sigmoid"}, "probability needs rows .*\nHINT: add folds=5, or holdout=0.2"),
         ({"solver": "descent"}, "descent needs features in .*\nHINT: use scale='maxabs'"),
         (
-            {"by": "kind", "holdout": "auto"},
-            "by takes no holdout='auto'\nHINT: say how many rows: holdout=0.2",
+            {"by": "kind", "constrain": ("fair:a:0.1",)},
+            "by takes no fair: constraint, .*\nHINT: train one group alone, with WHERE",
         ),
         ({"work_schema": "x"}, "leave work_schema out"),
     ],

@@ -183,7 +183,6 @@ def test_what_is_no_time(duckdb: Engine, case: str) -> None:
 TYPED = (
     ({"time": "day"}, "--time says which rows"),
     ({"holdout": "2024-01-01"}, "--holdout 2024-01-01 says from when on"),
-    ({"holdout": "auto", "time": "day"}, "--holdout auto takes rows at random"),
     ({"holdout": 0.2, "time": "day", "split_by": "c"}, "--split-by keeps rows of one value together"),
     ({"holdout": 0.2, "gap": "30 days"}, "--gap lies between"),
     ({"holdout": 0.2, "time": "day", "gap": "a while"}, "gap must be a span such as '30 days'"),

@@ -21,7 +21,6 @@ MORE = {
     "--loss": "how-it-works.md#other-losses",
     "--pieces": "how-it-works.md#your-own-loss",
     "--constrain": "how-it-works.md#penalties-and-constraints",
-    "--holdout": "describing.md#how-many-rows-to-hold-out",
     "--folds": "how-it-works.md#folds",
     "--probability": "how-it-works.md#probabilities",
     "--by": "how-it-works.md#groups",

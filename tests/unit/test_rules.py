@@ -7,12 +7,12 @@ import pytest
 
 from sqlsvm.errors import OptionError
 from sqlsvm.options import OPTIONS, Choice
-from sqlsvm.rules import AUTO, GIVEN, MISSING, RULES, Facts, Has, Not, Rule, Start, refuse
+from sqlsvm.rules import GIVEN, MISSING, RULES, Facts, Has, Not, Rule, Start, refuse
 
 KNOWN = {"label": "y", "loss": "hinge", "solver": "dane"}
 OTHERS: dict[str, tuple[Any, ...]] = {
     "intercept": (False, "free"),
-    "holdout": (0.2, "auto", "2024-01-01"),
+    "holdout": (0.2, "2024-01-01"),
     "map": (("bins:age:3",), ("net:items",)),
     "constrain": (("nonnegative",), ("fair:age:0.1",)),
 }
@@ -37,8 +37,8 @@ def _value(name: str, values: Any) -> Any:
         return next(word for word in words if word in values)
     if isinstance(values, Has):
         return (f"{values.start}orders",)
-    if values in (GIVEN, MISSING, AUTO):
-        return {GIVEN: 3, MISSING: None, AUTO: "auto"}[values]
+    if values in (GIVEN, MISSING):
+        return {GIVEN: 3, MISSING: None}[values]
     return "2024-01-01" if isinstance(values, Start) else values.words[0]
 
 
