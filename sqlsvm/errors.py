@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from traceback import StackSummary, walk_tb
+from types import FrameType
 from urllib.parse import quote, quote_plus, unquote
 
 _A_PORT = r"(?:sc|spark)://[\w.-]+:\d{1,5}(?=$|[\s,:)])(?!.*@)"
@@ -36,6 +38,16 @@ class SqlsvmError(Exception):
     def __str__(self) -> str:
         more = (("DETAIL", self.detail), ("HINT", self.hint))
         return "\n".join([self.message, *(f"{name}: {text}" for name, text in more if text)])
+
+    def _render_traceback_(self) -> list[str]:
+        """In IPython, which asks for it by this name: down to the line of the caller."""
+        theirs = (each for each in walk_tb(self.__traceback__) if not _is_inside(each[0]))
+        said = f"{type(self).__name__}: {self}".splitlines()
+        return [*(line.rstrip() for line in StackSummary.extract(theirs).format()), *said]
+
+
+def _is_inside(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] in ("sqlsvm", "IPython")
 
 
 class QueryError(SqlsvmError):

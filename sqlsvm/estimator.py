@@ -2,9 +2,10 @@
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from datetime import date, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -19,7 +20,7 @@ from sqlsvm.ask.measure import measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.engine.given import Database, opens_anew, query_of
+from sqlsvm.engine.given import Database, Query, digests, is_query, opens_anew, query_of, with_label
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.by_group import ByGroup
@@ -35,7 +36,7 @@ from sqlsvm.notebook.fitted import Fitted, Place, stored
 from sqlsvm.notebook.frames import columns_of, kind_of, like
 from sqlsvm.notebook.frames import frame as frame_of
 from sqlsvm.notebook.progress import Verbose, watched
-from sqlsvm.notebook.told import described, in_python
+from sqlsvm.notebook.told import all_in_python, described, in_python
 from sqlsvm.options import (
     NUMBER_LOSSES,
     OF_SESSION,
@@ -78,6 +79,7 @@ class ConvergenceWarning(UserWarning):
     """The passes ran out before the gap was proven."""
 
 
+@all_in_python
 @dataclass(eq=False, repr=False)
 class Relational(Fitted):
     """What the estimators share."""
@@ -89,7 +91,7 @@ class Relational(Fitted):
     _: KW_ONLY
     l1: float | Literal["auto"] = 0.0
     measure: str | None = None
-    constrain: Sequence[str] = ()
+    constrain: str | Sequence[str] = ()
     tol: float = 1e-3
     solver: Solver = "dane"
     counting: Counting = "auto"
@@ -106,10 +108,10 @@ class Relational(Fitted):
     pieces: Sequence[Sequence[float | None]] | str = ()
     nulls: Nulls = "error"
     positive: str | float | None = None
-    categorical: Sequence[str] = ()
-    top: Sequence[str] | Mapping[str, int] = ()
+    categorical: str | Sequence[str] = ()
+    top: str | Sequence[str] | Mapping[str, int] = ()
     rare: int = 0
-    map: Sequence[str] = ()
+    map: str | Sequence[str] = ()
     by: str | None = None
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
@@ -186,7 +188,7 @@ class Relational(Fitted):
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def fit(self, database: Database, query: str | None = None, label: str | None = None) -> Self:
+    def fit(self, database: Database, query: Query | None = None, label: str | None = None) -> Self:
         """Train on the rows of a query, inside the database. With `warm_start` the training goes on from the one
         before: from its passes, if it was interrupted or did not converge, and else from its weights.
 
@@ -201,23 +203,23 @@ class Relational(Fitted):
         label : the name of a column
             The output of the query to predict. All others are features.
         """
+        query, label = with_label(database, query, label)
         label = self._label(label)
-        with in_python():
-            training = self._training(label)
+        training = self._training(label)
         (model,) = self._trained(database, query, {label: training})
         self._fit(database, model)
         return self
 
     def fit_path(
-        self, database: Database, query: str | None = None, label: str | None = None, **values: Sequence[float]
+        self, database: Database, query: Query | None = None, label: str | None = None, **values: Sequence[float]
     ) -> list[Self]:
         """A fitted copy for each value of lam, l1 or quantile: fit_path(database, query, label, lam=[1e-1, 1e-2]). It
         is one training, which shares the sample and, apart from quantiles, the passes."""
+        query, label = with_label(database, query, label)
         each, label = _each(values), self._label(label)
         copies = [type(self)(**(self.get_params() | {name: value})) for name, value in each]
         named = {f"{label}_{value:.12g}": copy for (_, value), copy in zip(each, copies, strict=True)}
-        with in_python():
-            trainings = {name: copy._training(label, several=True) for name, copy in named.items()}
+        trainings = {name: copy._training(label, several=True) for name, copy in named.items()}
         for copy, model in zip(copies, self._trained(database, query, trainings), strict=True):
             copy._fit(database, model)
         return copies
@@ -227,7 +229,7 @@ class Relational(Fitted):
             raise ParameterError("which column of the query is the label?", hint="fit(database, query, label)")
         return label
 
-    def _trained(self, database: Database, query: str | None, trainings: Mapping[str, Training]) -> list[Model]:
+    def _trained(self, database: Database, query: Query | None, trainings: Mapping[str, Training]) -> list[Model]:
         """If something ends it, its passes are kept for another `fit` with `warm_start`."""
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
@@ -252,7 +254,7 @@ class Relational(Fitted):
         return models
 
     def _fit(self, database: Database, model: Model) -> None:
-        self._database = database
+        self._database, self._digests = database, digests(database)
         self._take(model)
         if not model.converged:
             warnings.warn(
@@ -292,10 +294,20 @@ class Relational(Fitted):
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
+    def set_output(self, *, transform: Literal["default", "pandas", "polars", "pyarrow"] | None = None) -> Self:
+        """What predictions and scores of rows in memory are: arrays by default, else series and frames."""
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # `clone` of scikit-learn keeps it by this name
+        return self
+
+    def _output(self, X: Frame, values: Values, name: str, columns: Iterable[object] = ()) -> Any:
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        return like(X, values, name, columns, None if kind == "default" else kind)
+
     def decision_function(self, X: Frame) -> Any:
         """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it. With more
-        than two classes, one column for each of classes_. Frames of pandas, polars and pyarrow give their own kind."""
-        return like(X, self._scores(X), SCORE, getattr(self, "classes_", ()))
+        than two classes, one column for each of classes_."""
+        return self._output(X, self._scores(X), SCORE, getattr(self, "classes_", ()))
 
     def _scores(self, X: Frame) -> Values:
         return self._of_each(scores, X)
@@ -305,43 +317,43 @@ class Relational(Fitted):
         model, rows = self._fitted(), columns_of(X)
         return np.column_stack([of(part, rows) for part in model.against_others]) if model.kinds else of(model, rows)
 
-    def predict(self, X: Frame | Database, query: str | None = None) -> Any:
-        """predict(frame): the prediction for each row in memory, in the kind of the frame: the label's own value, or
-        the score if the label is a number; nan for a row with a NULL, if no mean was trained for it.
+    def predict(self, X: Frame | Database, query: Query | None = None) -> Any:
+        """predict(frame): the prediction for each row in memory: the label's own value, or the score if the label is a
+        number. A row with a NULL is refused, if no mean was trained for it; of a number it is nan.
 
-        predict(database, query): the rows of a table or a query in the database, as a frame with the columns score and
-        prediction, and the probability if the model has one. Frames by name give their own kind."""
-        if query is None:
-            return like(X, self._predicted(X), PREDICTION)
-        model = self._fitted()
+        predict(database, query), or predict(expression) of ibis: the rows in the database, as a frame with the columns
+        score and prediction, and the probability if the model has one. Frames by name give their own kind."""
+        if query is None and not is_query(X):
+            return self._output(X, self._predicted(X), PREDICTION)
+        model, text = self._fitted(), query_of(X, query)
         with self._opened(X) as engine, engine.snapshot():
-            found = engine.fetch(predicting.predict(engine, model, query, probability=model.likely))
+            found = engine.fetch(predicting.predict(engine, model, text, probability=model.likely))
         return frame_of(found, next(map(kind_of, X.values()), None) if isinstance(X, Mapping) else None)
 
     def _predicted(self, X: Frame) -> Values:
         return self._scores(X)
 
     def evaluate_groups(
-        self, database: Database | None = None, query: str | None = None, part: Part | None = None
+        self, database: Database | None = None, query: Query | None = None, part: Part | None = None
     ) -> ByGroup:
         """How good a model that was trained with `by` is: in each group, and in all of them together."""
         if not self._fitted().groups:
             raise OptionError("this model has no groups", hint="evaluate() measures it")
         return self._measured(by_group, database, query, part)
 
-    def describe(self, database: Database | None = None, query: str | None = None) -> Description:
+    def describe(self, database: Database | None = None, query: Query | None = None) -> Description:
         """What is in the columns of its query, or of another, over the join: as `sqlsvm describe` says it."""
         with self._looking(database, query) as (engine, model, offload):
             text = stored_query(engine, model)
             return describe(engine, text, positive=model.positive, offload=offload, **roles_of(model))
 
-    def components(self, k: int = K, database: Database | None = None, query: str | None = None) -> Components:
+    def components(self, k: int = K, database: Database | None = None, query: Query | None = None) -> Components:
         """The first principal components of the numbers of its query, or of another, scaled as it scales them."""
         with self._looking(database, query) as (engine, model, offload):
             how: dict[str, Any] = {"nulls": model.nulls, "scale": self.scale, "offload": offload}
             return components(engine, stored_query(engine, model), k=k, **how, **roles_of(model))
 
-    def _quality(self, database: Database | None, query: str | None, part: Part | None) -> Any:
+    def _quality(self, database: Database | None, query: Query | None, part: Part | None) -> Any:
         self._fitted().ungrouped_only("evaluate measures one", "evaluate_groups() measures all")
         return self._measured(measure_held_out if part == "holdout" else measure, database, query, part)
 
@@ -349,7 +361,7 @@ class Relational(Fitted):
         self,
         measure: Callable[[Data, Model], Found],
         database: Database | None,
-        query: str | None,
+        query: Query | None,
         part: Part | None,
     ) -> Found:
         if part not in (None, *PARTS):
@@ -370,6 +382,7 @@ class Relational(Fitted):
         return {f.name: f.default for f in fields(cls) if f.init}
 
 
+@all_in_python
 @dataclass(eq=False, repr=False)
 class RelationalSVC(Relational):
     """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
@@ -417,7 +430,8 @@ class RelationalSVC(Relational):
 
     def score(self, X: Database | Frame = None, y: Any = None) -> float:
         """The accuracy: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and
-        score() of those that it was trained on."""
+        score() of those that its own query has now. If these are of frames that changed after the training, a warning
+        says so."""
         if y is not None and not isinstance(y, str):
             return float(np.mean(self._predicted(X) == np.asarray(y)))
         found = self.evaluate(X, y)
@@ -427,14 +441,13 @@ class RelationalSVC(Relational):
         """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
         with a NULL, if no mean was trained for it. More than two classes are each fitted against all others, and their
         probabilities divided by the sum."""
-        with in_python():
-            self._fitted().must_be_likely()
-            found = self._of_each(chances, X)
+        self._fitted().must_be_likely()
+        found = self._of_each(chances, X)
         each = normalised(found) if found.ndim == 2 else np.column_stack([1.0 - found, found])
-        return like(X, each, PROBABILITY, self.classes_)
+        return self._output(X, each, PROBABILITY, self.classes_)
 
     def evaluate(
-        self, database: Database | None = None, query: str | None = None, part: Part | None = None
+        self, database: Database | None = None, query: Query | None = None, part: Part | None = None
     ) -> Evaluation | Confusion:
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
         one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. On the
@@ -443,6 +456,7 @@ class RelationalSVC(Relational):
         return found
 
 
+@all_in_python
 @dataclass(eq=False, repr=False)
 class RelationalSVR(Relational):
     """A linear model of a label that is a number. The options are those of `sqlsvm train`; `loss` says what is
@@ -455,7 +469,7 @@ class RelationalSVR(Relational):
 
     def score(self, X: Database | Frame = None, y: Any = None) -> float:
         """R^2: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and score() of
-        those that it was trained on. nan if the label is the same in all rows."""
+        those that its own query has now. nan if the label is the same in all rows."""
         if y is not None and not isinstance(y, str):
             labels = np.asarray(y, dtype=float)
             spread = float(np.sum((labels - labels.mean()) ** 2))
@@ -464,7 +478,7 @@ class RelationalSVR(Relational):
         return np.nan if found is None else found
 
     def evaluate(
-        self, database: Database | None = None, query: str | None = None, part: Part | None = None
+        self, database: Database | None = None, query: Query | None = None, part: Part | None = None
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
         found: Residuals = self._quality(database, query, part)
@@ -514,6 +528,7 @@ for _each_estimator in ESTIMATORS:
     _each_estimator.__doc__ = described(_each_estimator.__doc__, _each_estimator._defaults(), _OTHERS)
 
 
+@in_python
 def load(place: Place, name: str | None = None, version: int | None = None) -> RelationalSVC | RelationalSVR:
     """A fitted estimator from a model that was kept: load("late.json"), or load("postgresql://...", "late") for its
     newest version. The parameters are those of the training."""
@@ -543,12 +558,20 @@ def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
 
 def _as_option(name: str, value: Any) -> Any:
     """The value as the options have it: numpy and scikit-learn write some in another form."""
-    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    match value:
+        case np.timedelta64():
+            value = value.astype("timedelta64[us]").tolist()
+        case np.datetime64() | PathLike() | date():
+            value = str(value)
+        case np.generic() | np.ndarray():
+            value = value.tolist()
     if OPTIONS[name].auto:
         return None if isinstance(value, str) and value == "auto" else value
     match name:
         case "positive":
             return None if value is None else str(value)
+        case "gap" if isinstance(value, timedelta):
+            return f"{value.total_seconds():.15g} seconds"
         case "class_weight":
             return "none" if value is None else tuple(value) if isinstance(value, list) else value
         case "loss":
@@ -556,10 +579,10 @@ def _as_option(name: str, value: Any) -> Any:
         case "pieces":
             return given(() if value is None else value)
         case "categorical" | "constrain" | "map":
-            return value if isinstance(value, str) else tuple(value or ())
+            return (value,) if isinstance(value, str) else tuple(value or ())
         case "top":
             listed = (f"{column}:{number}" for column, number in value.items()) if isinstance(value, Mapping) else value
-            return value if isinstance(value, str) else tuple(listed or ())
+            return (value,) if isinstance(value, str) else tuple(listed or ())
     return value
 
 

@@ -2,7 +2,7 @@
 
 What is kept is the JSON of the model, so nothing is run when it is loaded. The certificate is kept as metrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from os import PathLike
@@ -11,11 +11,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sqlglot import exp
 
-from sqlsvm.errors import OptionError
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.estimator import Relational, RelationalSVC, RelationalSVR, load
 from sqlsvm.model.model import Model, Term
+from sqlsvm.model.predict import query_rows
 from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE, probability_column
+from sqlsvm.notebook.frames import frame
+from sqlsvm.options import CHOSEN, OF_SESSION, OPTIONS
 from sqlsvm.times import TIMES
 
 if TYPE_CHECKING:
@@ -25,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["load_model", "log_model", "save_model"]
 
 FILE = "model.json"
+EXAMPLES = 5
+ANY = "any"
+"""An integer may be a double elsewhere, and MLflow takes neither for the other."""
+NOTHING: Mapping[str, str] = {}
 
 
 def log_model(estimator: Relational, name: str = "model", **more: Any) -> "ModelInfo":
@@ -33,7 +42,7 @@ def log_model(estimator: Relational, name: str = "model", **more: Any) -> "Model
     registered_model_name="late"."""
     mlflow = _mlflow()
     with _prepared(estimator) as how, _in_a_run():
-        mlflow.log_params({each: str(value) for each, value in estimator.get_params().items()})
+        mlflow.log_params(_parameters(estimator))
         found: ModelInfo = mlflow.pyfunc.log_model(name=name, **how | more)
         mlflow.log_metrics(_metrics(estimator), model_id=found.model_id)
     return found
@@ -90,12 +99,14 @@ def _mlflow() -> Any:
 @contextmanager
 def _prepared(estimator: Relational) -> Iterator[dict[str, Any]]:
     """What MLflow copies, and how it is loaded."""
+    types, example = _rows(estimator)
     with TemporaryDirectory() as folder:
         estimator.save(Path(folder) / FILE)
         yield {
             "loader_module": __name__,
             "data_path": str(Path(folder) / FILE),
-            "signature": signature(estimator.model_),
+            "signature": signature(estimator.model_, types),
+            **({} if example is None else {"input_example": example}),
             "pip_requirements": [f"sqlsvm=={version('sqlsvm')}", "pandas"],
         }
 
@@ -111,12 +122,53 @@ def _in_a_run() -> Iterator[None]:
         yield
 
 
+def _rows(estimator: Relational) -> tuple[Mapping[str, str], Any]:
+    """The types of the columns where the model was trained, and some rows; nothing where these cannot be read."""
+    try:
+        with estimator._looking(None, None) as (engine, model, _), engine.snapshot():
+            names = [term.feature for term in model.inputs]
+            rows = query_rows(engine, model).limit(EXAMPLES)
+            types = {column.name: _type(column, engine.dialect) for column in engine.describe(rows)}
+            found = engine.fetch(rows)
+            return types, frame({name: found[name] for name in names}, "pandas")
+    except (SqlsvmError, KeyError):
+        return {}, None
+
+
+def _type(column: Column, dialect: str) -> str:
+    found = exp.DataType.build(column.type, dialect=dialect, udt=True)
+    if found.is_type(*exp.DataType.SIGNED_INTEGER_TYPES):
+        return "long"
+    return "double" if found.is_type(exp.DType.FLOAT, exp.DType.DOUBLE) else ANY
+
+
+def _parameters(estimator: Relational) -> dict[str, str]:
+    """Those that apply and have a value; of what was chosen, the one that was."""
+    model, given = estimator.model_, estimator.get_params()
+    given |= {name: getattr(model, name) for name in CHOSEN}
+    left = ("warm_start", "verbose", *OF_SESSION)
+    return {
+        name: str(value)
+        for name, value in given.items()
+        if name not in left and value not in (None, ()) and _applies(name, given)
+    }
+
+
+def _applies(name: str, given: Mapping[str, Any]) -> bool:
+    if not (read_by := OPTIONS[name].read_by):
+        return True
+    other, values = read_by
+    return given[other] in values
+
+
 def _metrics(estimator: Relational) -> dict[str, float]:
     proven = {name: float(value) for name, value in vars(estimator.certificate_).items()}
-    return proven | {f"validation_{name}": each.mean for name, each in estimator.model_.validation.items()}
+    found = proven | {f"validation_{name}": each.mean for name, each in estimator.model_.validation.items()}
+    chosen = estimator.model_.chosen
+    return found | {f"chosen_by_{chosen.measure}": chosen.best.mean} if chosen else found
 
 
-def signature(model: Model) -> "ModelSignature":
+def signature(model: Model, types: Mapping[str, str] = NOTHING) -> "ModelSignature":
     """The columns that a frame must have, and those that the prediction has."""
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, Schema
@@ -124,13 +176,18 @@ def signature(model: Model) -> "ModelSignature":
     outputs = [ColSpec(_output_type(model), PREDICTION)]
     outputs += [] if model.kinds else [ColSpec("double", SCORE)]
     outputs += [ColSpec("double", name) for name in _named_probabilities(model)] if model.likely else []
-    return ModelSignature(Schema([ColSpec(_input_type(term), term.feature) for term in model.inputs]), Schema(outputs))
+    inputs = [ColSpec(_input_type(term, types), term.feature) for term in model.inputs]
+    return ModelSignature(Schema(inputs), Schema(outputs))
 
 
-def _input_type(term: Term) -> str:
+def _input_type(term: Term, types: Mapping[str, str]) -> Any:
+    from mlflow.types.schema import AnyType
+
     if term.kind in TIMES:
         return "datetime" if TIMES[term.kind].unit == "day" else "string"
-    return {"categorical": "string", "boolean": "boolean"}.get(term.kind, "double")
+    by_kind = {"categorical": "string", "boolean": "boolean"}
+    found = by_kind.get(term.kind) or types.get(term.feature, ANY)
+    return AnyType() if found == ANY else found
 
 
 def _output_type(model: Model) -> str:

@@ -5,9 +5,12 @@ A kind is known by the module of the type, so no library is imported that the ca
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from sqlglot import exp
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
@@ -15,11 +18,13 @@ from sqlsvm.errors import ConnectionLost, OptionError
 
 Database: TypeAlias = Any
 """A URL, or anything that `opened` lists."""
+Query: TypeAlias = Any
+"""SQL, a file of it, or what `query_of` knows."""
 
 _ACCEPTED = (
-    "a URL such as duckdb:shop.duckdb; a connection of duckdb or psycopg; an engine, a connection or a URL of "
-    "SQLAlchemy; a table or an expression of ibis; a session of Spark; or frames of pandas, polars or pyarrow by name: "
-    '{"orders": orders}'
+    "a URL such as duckdb:shop.duckdb; the path of a file of DuckDB; a connection of duckdb or psycopg; an engine, a "
+    "connection or a URL of SQLAlchemy; a table or an expression of ibis; a session of Spark; or frames of pandas, "
+    'polars or pyarrow by name: {"orders": orders}'
 )
 
 _DRIVER = re.compile(r"^postgres(ql)?\+\w+://")
@@ -32,6 +37,8 @@ def opened(given: Database) -> AbstractContextManager[Engine]:
         return _as_it_is(given)
     if isinstance(given, str):
         return connect(_DRIVER.sub("postgresql://", given))
+    if isinstance(given, PathLike):
+        return _file(Path(given))
     if isinstance(given, Mapping):
         return _frames(given)
     for module in (_module(kind) for kind in type(given).__mro__):
@@ -51,15 +58,75 @@ def is_query(given: Database) -> bool:
     return _module(type(given)) == "ibis" and hasattr(given, "op")
 
 
-def query_of(given: Database, query: str | None) -> str:
-    """An expression of ibis is a query and a database in one."""
-    if query is not None:
-        return query
-    if not is_query(given):
-        raise OptionError("there is no query", hint="give its SQL; only an expression of ibis has its own")
-    from ibis import to_sql
+def with_label(given: Database, query: Query | None, label: str | None) -> tuple[Query | None, str | None]:
+    """An expression of ibis is a query and a database in one, so one text after it is the label."""
+    return (None, query) if is_query(given) and label is None and isinstance(query, str) else (query, label)
 
-    return str(to_sql(given))
+
+def query_of(given: Database, query: Query | None) -> str:
+    """The SQL of what a caller has as a query."""
+    if query is None:
+        if not is_query(given):
+            raise OptionError("there is no query", hint="give its SQL; only an expression of ibis has its own")
+        query = given
+    if isinstance(query, str):
+        return query
+    if isinstance(query, PathLike):
+        return _text(Path(query))
+    for module in (_module(kind) for kind in type(query).__mro__):
+        if module in _QUERIES:
+            return _QUERIES[module](query)
+    hint = "give SQL, the path of a file of it, a select of SQLAlchemy, a relation of DuckDB or an expression of ibis"
+    raise OptionError(f"{_named(query)} is not a query", hint=hint)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"cannot read the query in {file}", detail=str(error)) from error
+
+
+def _of_ibis(expression: Any) -> str:
+    from ibis import to_sql
+    from ibis.expr.operations import InMemoryTable
+
+    if not is_query(expression):
+        raise OptionError(f"{_named(expression)} is not a query", hint="give an expression")
+    if expression.op().find(InMemoryTable):
+        expression.limit(0).to_pyarrow()  # then its database has what is in memory, for as long as this is held
+    return str(to_sql(expression))
+
+
+def _of_duckdb(relation: Any) -> str:
+    if not hasattr(relation, "sql_query"):
+        raise OptionError(f"{_named(relation)} is not a query", hint="give SQL, or a relation")
+    return str(relation.sql_query())
+
+
+def _of_sqlalchemy(statement: Any) -> str:
+    """Its values are written into it. The dialect is the nearest to all that we know."""
+    if not hasattr(statement, "compile"):
+        raise OptionError(f"{_named(statement)} is not a query", hint="give a select, or a text")
+    from sqlalchemy.dialects import postgresql
+
+    dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+    return str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+
+
+_QUERIES: Mapping[str, Callable[[Any], str]] = {
+    "duckdb": _of_duckdb,
+    "_duckdb": _of_duckdb,
+    "ibis": _of_ibis,
+    "sqlalchemy": _of_sqlalchemy,
+}
+
+
+def _file(path: Path) -> AbstractContextManager[Engine]:
+    if path.suffix.lower() in (".duckdb", ".ddb", ".db"):
+        return connect(f"duckdb:{fspath(path.expanduser())}")
+    hint = f"""for a file of rows give "duckdb:", and name it in the query: FROM '{path}'"""
+    raise OptionError(f"{path} is not a file of DuckDB", hint=hint)
 
 
 def _ibis(given: Any) -> AbstractContextManager[Engine]:
@@ -143,6 +210,14 @@ def _frames(frames: Mapping[Any, Any]) -> Iterator[Engine]:
                 raise OptionError(f"the name of a frame is a text, not {name!r}", hint='write {"orders": orders}')
             engine.show(name, _readable(name, frame))
         yield engine
+
+
+def digests(given: Database) -> Mapping[str, str]:
+    """Of the rows of frames, which their owner may change at any time."""
+    if not isinstance(given, Mapping):
+        return {}
+    with _frames(given) as engine:
+        return {name: engine.digest(exp.select("*").from_(exp.table_(name, quoted=True))) for name in given}
 
 
 def _readable(name: str, frame: Any) -> Any:

@@ -1,6 +1,7 @@
 """What can be done with the model of an estimator: keep it, export it, report on it, draw it."""
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.engine.given import Database, is_query, opened, query_of
+from sqlsvm.engine.given import Database, Query, digests, is_query, opened, query_of
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.measures import MEASURES, of_scores
 from sqlsvm.model import predict as predicting
@@ -19,7 +20,7 @@ from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
-from sqlsvm.notebook.told import in_python
+from sqlsvm.notebook.told import all_in_python, in_python
 from sqlsvm.options import OF_SESSION, OPTIONS
 from sqlsvm.query.rewrites.split import Part
 from sqlsvm.store import Store, open_store
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 Place = Database | PathLike[str]
 """Where a model is kept: a file that ends in .json, or a database."""
+
+
+class ChangedWarning(UserWarning):
+    """Frames have other rows than those that a model was trained on."""
 
 
 class NotFittedError(SqlsvmError, ValueError, AttributeError):
@@ -56,6 +61,7 @@ class Certificate:
         )
 
 
+@all_in_python
 class Fitted:
     model_: Model
     offload: Any
@@ -69,18 +75,21 @@ class Fitted:
 
     @contextmanager
     def _opened(self, database: Database) -> Iterator[Engine]:
-        with in_python(), opened(database) as engine:
+        with opened(database) as engine:
             engine.place(**{name: getattr(self, name) for name in OF_SESSION})
             yield engine
 
     @contextmanager
-    def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool | None]]:
+    def _looking(self, database: Database | None, query: Query | None) -> Iterator[tuple[Engine, Model, bool | None]]:
         """The database, the model, perhaps with another query, and whether its rows are copied."""
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
-        if database is not None and is_query(database):
-            query = query_of(database, query)
+        if database is None and (others := changed(where, getattr(self, "_digests", {}))):
+            said = f"{', '.join(others)} changed after the training: the rows are those that are there now"
+            warnings.warn(said, ChangedWarning, stacklevel=6)
         if where is None:
             raise OptionError("this model came without its database", hint="name it: a URL or an engine")
+        if query is not None or (database is not None and is_query(database)):
+            query = query_of(where, query)
         with self._opened(where) as engine:
             model = model if query is None else replace(model, query=query, dialect=engine.dialect)
             own = None if self.offload == "auto" else self.offload
@@ -95,7 +104,6 @@ class Fitted:
         return Certificate(**{name: getattr(model, name) for name in Certificate.__dataclass_fields__})
 
     @property
-    @in_python()
     def weights_(self) -> Any:
         """The weights as a frame, the most influential first: feature, category, weight, and the weight of the feature
         as it was scaled for the training. With several classes or groups, a column says whose they are."""
@@ -108,7 +116,7 @@ class Fitted:
         names = [*model.levels("class"), "feature", "category", "weight", "scaled_weight"]
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
-    def measures(self, database: Database | None = None, query: str | None = None, part: Part | None = None) -> Any:
+    def measures(self, database: Database | None = None, query: Query | None = None, part: Part | None = None) -> Any:
         """What `evaluate` finds, as a frame: a row for each measure, with the interval of 95 % of rows held out. A
         model with groups has a row for each of them."""
         if self._fitted().groups:
@@ -178,21 +186,18 @@ class Fitted:
 
     # -- exports -------------------------------------------------------------------------------------------------------
 
-    @in_python()
     def score_sql(
         self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
     ) -> str:
         """The score, or the probability of the positive class, as one SQL expression, for use anywhere."""
         return predicting.score_sql(self._fitted(), dialect, of, probability=probability)
 
-    @in_python()
     def to_sklearn(self) -> Any:
         """A pipeline of scikit-learn for data frames with the columns of the features. Its scores are the same."""
         from sqlsvm.model.to_sklearn import pipeline
 
         return pipeline(self._fitted())
 
-    @in_python()
     def to_onnx(self) -> Any:
         """A graph of ONNX, with an input for each feature; onnx.save(svc.to_onnx(), "late.onnx") writes it."""
         from sqlsvm.model.to_onnx import graph
@@ -217,7 +222,6 @@ class Fitted:
         """The ROC curve on the rows held out, or on all."""
         return self._plotted("roc", axes, lambda: self._evaluated(database))
 
-    @in_python()
     def plot_weights(self, top: int = 20, axes: "Axes | None" = None) -> "Axes":
         """The weights with the most influence, for the features as they were scaled."""
         from sqlsvm.report.png import bars
@@ -252,6 +256,7 @@ class Fitted:
 _LACKS = {"reliability": "train with probability='sigmoid', and holdout=0.2 or folds=5"}
 
 
+@in_python
 def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
     """The objectives of the estimators of a `fit_path`, with their lower bounds."""
     from sqlsvm.report.path import path_charts
@@ -267,12 +272,18 @@ def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
     raise OptionError("there is no path to draw", hint="give what fit_path(..., lam=[1e-1, 1e-2]) returns")
 
 
+def changed(frames: Database, before: Mapping[str, str]) -> list[str]:
+    """The frames with other rows than before."""
+    now = digests(frames) if before else {}
+    return [name for name, digest in before.items() if now.get(name) != digest]
+
+
 @contextmanager
 def _store(place: Place) -> Iterator[Store]:
     if isinstance(place, PathLike) or (isinstance(place, str) and place.endswith(".json")):
         yield open_store(place)
         return
-    with in_python(), opened(place) as engine:
+    with opened(place) as engine:
         yield open_store(engine)
 
 

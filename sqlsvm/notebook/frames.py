@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Values
+from sqlsvm.errors import OptionError
 
 
 def frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
@@ -24,26 +25,55 @@ def frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
 
 def kind_of(given: object) -> str | None:
     """The library of a frame."""
-    module = type(given).__module__.partition(".")[0]
+    module = _library(given)
     return module if module in ("pandas", "polars", "pyarrow") else None
 
 
+def _library(given: object) -> str:
+    return type(given).__module__.partition(".")[0]
+
+
+LAZY = {
+    "ibis": "to_pandas()",
+    "duckdb": "df()",
+    "_duckdb": "df()",
+    "pyspark": "toPandas()",
+    "sqlframe": "toPandas()",
+    "dask": "compute()",
+}
+"""How each makes its rows. Until then they have no order, and each of their columns would be a query of its own."""
+
+
 def columns_of(given: Any) -> Any:
-    """The columns by name of a frame that has another way to give them."""
-    if kind_of(given) == "pyarrow":
-        return {name: given[name].to_numpy() for name in given.column_names}
-    return given.collect() if kind_of(given) == "polars" and hasattr(given, "collect") else given
+    """The columns by name of a frame that has another way to give them, from rows that are made once."""
+    library = _library(given)
+    if library in LAZY:
+        raise OptionError(
+            f"a {type(given).__qualname__} of {library.strip('_')} has its rows in no order, so scores cannot be told "
+            "to which row they belong",
+            hint=f"give its rows: .{LAZY[library]}; or predict(database, query) returns rows and scores together",
+        )
+    if library == "narwhals":
+        return columns_of(given.to_native())
+    if library == "polars" and hasattr(given, "collect"):
+        return given.collect()
+    if library in ("pandas", "polars") or not (library == "pyarrow" or hasattr(given, "__arrow_c_stream__")):
+        return given
+    import pyarrow
+
+    table = pyarrow.table(given)
+    return {name: table[name].to_numpy() for name in table.column_names}
 
 
-def like(given: Any, values: Values, name: str, columns: Iterable[object] = ()) -> Any:
-    """Values for the rows of a frame, in its kind: a series or an array, and a frame if there are several columns."""
-    kind = kind_of(given)
+def like(given: Any, values: Values, name: str, columns: Iterable[object] = (), kind: str | None = None) -> Any:
+    """Values for the rows of a frame: an array, as in scikit-learn, or of the kind that is wanted. Then the rows have
+    the index of pandas."""
     if kind is None:
         return values
     named = dict(zip(map(str, columns), values.T, strict=True)) if values.ndim == 2 else {name: values}
     found = frame(named, kind)
     if kind == "pandas":
-        found.index = given.index
+        found.index = given.index if kind_of(given) == "pandas" else found.index
         found.columns = list(columns) if values.ndim == 2 else [name]
     if values.ndim == 2:
         return found

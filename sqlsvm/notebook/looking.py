@@ -11,7 +11,8 @@ from sqlsvm.ask import inspect as of_joins
 from sqlsvm.ask.describe import Description
 from sqlsvm.ask.explain import Explanation
 from sqlsvm.ask.inspect import Inspection
-from sqlsvm.engine.given import Database, opened, query_of
+from sqlsvm.engine.given import Database, Query, opened, query_of, with_label
+from sqlsvm.errors import OptionError
 from sqlsvm.lab.ask import counting
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
@@ -41,83 +42,103 @@ _OTHERS = {
 }
 
 
+@in_python
 def inspect(
     database: Database,
-    query: str | None = None,
+    query: Query | None = None,
     label: str | None = None,
     *,
     weight: str | None = None,
     positive: str | None = None,
-    categorical: Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     heavy: int = 0,
 ) -> Inspection:
     """What a query joins: the rows of each table, keys, rows without a partner, the size of the join, the classes.
 
     `heavy` lists so many keys of each many-to-many join that make the most rows. Nothing is changed, and the join is
     counted, not made."""
-    roles: Roles = {"label": label, "weight": weight, "categorical": categorical}
-    with in_python(), opened(database) as engine:
+    query, label = with_label(database, query, label)
+    roles: Roles = {"label": label, "weight": weight, "categorical": listed(categorical)}
+    with opened(database) as engine:
         return of_joins.inspect(engine, query_of(database, query), positive=positive, heavy=heavy, **roles)
 
 
+@in_python
 def describe(
     database: Database,
-    query: str | None = None,
+    query: Query | None = None,
     label: str | None = None,
     *,
     weight: str | None = None,
     positive: str | None = None,
-    categorical: Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     values: int = 5,
 ) -> Description:
     """What is in the columns of the join: NULLs, mean, deviation, range and quantiles of numbers, the `values` most
     frequent categories, and how each column goes with the label. All of it is exact."""
-    roles: Roles = {"label": label, "weight": weight, "categorical": categorical}
-    with in_python(), opened(database) as engine:
+    query, label = with_label(database, query, label)
+    roles: Roles = {"label": label, "weight": weight, "categorical": listed(categorical)}
+    with opened(database) as engine:
         return of_columns.describe(engine, query_of(database, query), positive=positive, values=values, **roles)
 
 
+@in_python
 def components(
     database: Database,
-    query: str | None = None,
-    k: int = 5,
-    *,
+    query: Query | None = None,
     label: str | None = None,
+    *,
+    k: int = 5,
     weight: str | None = None,
-    categorical: Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     nulls: Nulls = "error",
     scale: Scale = "standard",
 ) -> Components:
-    """The first `k` principal components of the numbers of the join, from their exact covariance. The label is no
-    feature."""
-    roles: Roles = {"label": label, "weight": weight, "categorical": categorical}
-    with in_python(), opened(database) as engine:
+    """The first `k` principal components of the numbers of the join, from their exact covariance. The label, if it is
+    named, is no feature."""
+    if isinstance(label, int):
+        raise OptionError(f"the label is the name of a column, not {label}", hint=f"components(..., k={label})")
+    query, label = with_label(database, query, label)
+    roles: Roles = {"label": label, "weight": weight, "categorical": listed(categorical)}
+    with opened(database) as engine:
         return of_components.components(engine, query_of(database, query), k=k, nulls=nulls, scale=scale, **roles)
 
 
+@in_python
 def explain(
-    database: Database, query: str | None = None, label: str | None = None, *, analyze: bool = False, **parameters: Any
+    database: Database,
+    query: Query | None = None,
+    label: str | None = None,
+    *,
+    analyze: bool = False,
+    **parameters: Any,
 ) -> Explanation:
     """How a training would go, and why. With `analyze` the first pass is made, and all of it is forecast. The
     parameters are those of the estimators."""
-    with in_python(), opened(database) as engine:
+    query, label = with_label(database, query, label)
+    with opened(database) as engine:
         training = Training.of(label=label, **parameters)
         if analyze:
             return explaining.analyze(engine, query_of(database, query), training)
         return explaining.explain(engine, query_of(database, query), training.problem)
 
 
+@in_python
 def count(
-    database: Database, query: str, label: str, weights: Mapping[str, Any], bound: float = 1.0, **parameters: Any
+    database: Database, query: Query, label: str, weights: Mapping[str, Any], bound: float = 1.0, **parameters: Any
 ) -> Any:
     """How many rows of the join have label * score below a bound, for each feature, value and label, as a frame:
     count(..., {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}})."""
     options = ProblemOptions(label=label, scale="none", **parameters)
-    with in_python(), opened(database) as engine, open_problem(engine, query, options) as problem:
+    with opened(database) as engine, open_problem(engine, query_of(database, query), options) as problem:
         problem.plan.design.target.must_be_one("rows are counted for two", "make two of them in the query")
         found = list(counting.row_counts(problem, read_beta(problem.scaling, weights), bound))
     names = ("feature", "value", "label", "count")
     return frame({name: [getattr(each, name) for each in found] for name in names})
+
+
+def listed(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 for _each in (inspect, describe, components, explain, count):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sqlsvm.engine.given import Database, opened
+from sqlsvm.notebook.looking import listed
 from sqlsvm.notebook.told import documented, in_python
 from sqlsvm.suggestion.parameters import PARAMETERS
 from sqlsvm.suggestion.suggest import Suggestion, Wanted
@@ -12,6 +13,7 @@ from sqlsvm.suggestion.task import next_of
 __all__ = ["suggest"]
 
 
+@in_python
 def suggest(
     database: Database,
     table: str,
@@ -20,7 +22,7 @@ def suggest(
     *,
     entity: str | Sequence[str] = (),
     windows: str | Sequence[str] | None = None,
-    tables: Sequence[str] = (),
+    tables: str | Sequence[str] = (),
     label_next: str | None = None,
     within: str | None = None,
     every: str | None = None,
@@ -30,16 +32,12 @@ def suggest(
     active: str | None = None,
 ) -> Suggestion:
     """A query whose features are what is known of a row before its time. Print it, edit it, and train on it."""
-    entities, spans = _several(entity), None if windows is None else _several(windows)
-    with in_python(), opened(database) as engine:
+    entities, spans = listed(entity), None if windows is None else listed(windows)
+    with opened(database) as engine:
         to_come = next_of(
             label_next, within=within, every=every, sum=sum, none=none, label_time=label_time, active=active
         )
-        return written(engine, Wanted(table, label, time, entities, spans, tuple(tables), to_come))
-
-
-def _several(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+        return written(engine, Wanted(table, label, time, entities, spans, listed(tables), to_come))
 
 
 _SAID = {name: said.replace("--label-next", "label_next").replace("--", "") for name, (_, said) in PARAMETERS.items()}

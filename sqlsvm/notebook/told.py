@@ -1,14 +1,19 @@
 """Messages name options as the command line does. In Python they name parameters: `add --folds 5` is `add folds=5`."""
 
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill
-from typing import Any
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
 
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.options import OPTIONS, Choice, Truth
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _NAMES = {option.said.replace("_", "-"): name for name, option in OPTIONS.items()} | {"from": "warm_start"}
 _FLAG = re.compile(r"(?:sqlsvm train )?--(no-)?([a-z][a-z0-9-]*[a-z0-9])(?: ([\w.:+-]*\w))?")
@@ -17,14 +22,41 @@ _NO_TABLES = "is it the right one?"
 _SET = re.compile(r"\b(use|add|with|need|needs) $")
 
 
-@contextmanager
-def in_python() -> Iterator[None]:
-    try:
-        yield
-    except SqlsvmError as error:
-        error.message, error.args = (said := reworded(error.message)), (said,)
-        error.hint = reworded(error.hint) if error.hint else None
-        raise
+def in_python(function: Callable[P, R]) -> Callable[P, R]:
+    """What a caller calls: errors name parameters, and their traceback ends at the line of the caller, unless
+    $SQLSVM_DEBUG is set."""
+
+    @wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        __tracebackhide__ = True
+        try:
+            return function(*given, **named)
+        except SqlsvmError as error:
+            error.message, error.args = (said := reworded(error.message)), (said,)
+            error.hint = reworded(error.hint) if error.hint else None
+            if os.environ.get("SQLSVM_DEBUG"):
+                raise
+            raised = error
+        if raised.__cause__:
+            raised.__cause__.with_traceback(None)
+        raise raised.with_traceback(None)
+
+    return called
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def all_in_python(kind: Class) -> Class:
+    """The same for all that a class offers."""
+    for name, held in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(held, FunctionType):
+            setattr(kind, name, in_python(held))
+        elif isinstance(held, property) and held.fget:
+            setattr(kind, name, property(in_python(held.fget), doc=held.__doc__))
+    return kind
 
 
 def reworded(text: str) -> str:

@@ -133,6 +133,18 @@ def test_frames_by_name(frame: Callable[[Columns], object], expected: float) -> 
     assert rows(svc, f"{QUERY} WHERE o.days > 0") == (TABLES["orders"]["days"] > 0).sum()
 
 
+def test_a_frame_that_changes_after_the_training() -> None:
+    frames: Any = {name: _pandas(columns) for name, columns in TABLES.items()}
+    svc = fitted(frames)
+    before = svc.score()
+    frames["orders"].loc[0, "days"] = 1e3
+    with pytest.warns(UserWarning, match="^orders changed after the training: the rows are those that are there now"):
+        now = svc.score()
+    assert now == svc.score(frames, QUERY)
+    frames["orders"].loc[0, "days"] = TABLES["orders"]["days"][0]
+    assert svc.score() == before
+
+
 def test_a_column_of_objects_has_the_type_of_all_its_cells() -> None:
     """DuckDB by itself looks at the first thousand: a text after them would be an error."""
     cells = np.array([None] * 2000 + ["a", "b"] * 500, dtype=object)
@@ -512,8 +524,98 @@ def test_an_expression_of_ibis_is_database_and_query(shop: Path, expected: float
         fewer = joined.filter(joined.days > 0)[["late", "days", "kind", "age"]]
         assert sqlsvm.inspect(fewer).join_rows == rows(svc, f"{QUERY} WHERE o.days > 0")
         assert svc.score(fewer) == svc.score(None, f"{QUERY} WHERE o.days > 0")
+        assert RelationalSVC(1e-2, sample=200).fit(joined[["late", "days"]], "late").feature_names_in_ == ["days"]
+        found = svc.predict(fewer)
+        np.testing.assert_allclose(found["score"], svc.decision_function(found), rtol=1e-12)
+        for use in (svc.decision_function, lambda rows: svc.score(rows, found["late"])):
+            with pytest.raises(OptionError, match=r"ibis has its rows in no order.*\nHINT: .*\.to_pandas\(\)"):
+                use(fewer)
         assert fitted(backend).objective_ == pytest.approx(expected, rel=1e-3)
     with pytest.raises(OptionError, match="there is no query"):
         RelationalSVC(1e-4).fit(f"duckdb:{shop}", label="late")
     with pytest.raises(OptionError, match="which column of the query is the label"):
         RelationalSVC(1e-4).fit(f"duckdb:{shop}", QUERY)
+
+
+class Rows:
+    """Of a library that has Arrow in common with us. It makes its rows again for each that asks, in another order."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns, self._held, self._made = list(columns), columns, 0
+
+    def __getitem__(self, name: str) -> Any:
+        self._made += 1
+        return np.roll(self._held[name], self._made)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        self._made += 1
+        table: Any = _pyarrow({name: np.roll(values, self._made) for name, values in self._held.items()})
+        return table.__arrow_c_stream__(requested_schema)
+
+
+def test_rows_in_memory_are_made_once_or_refused(connection: duckdb.DuckDBPyConnection) -> None:
+    x = np.random.default_rng(1).normal(size=300)
+    svc = RelationalSVC(1e-2, sample=200).fit({"t": {"y": x > 0, "x": x, "z": -x}}, "SELECT y, x, z FROM t", "y")
+    once = np.sort(svc.decision_function({"x": x, "z": -x}))
+    np.testing.assert_allclose(np.sort(svc.decision_function(Rows({"x": x, "z": -x}))), once)
+    for use in (svc.predict, svc.decision_function, lambda rows: svc.score(rows, x > 0)):
+        with pytest.raises(OptionError, match=r"DuckDBPyRelation of duckdb has .*\nHINT: give its rows: .df\(\)"):
+            use(connection.sql("SELECT 1.0 AS x, 1.0 AS z"))
+
+
+def test_queries_that_are_no_text(
+    connection: duckdb.DuckDBPyConnection, shop: Path, tmp_path: Path, expected: float
+) -> None:
+    """A file, a relation of DuckDB, a text and a select of SQLAlchemy; a database may be a file, too."""
+    sa = pytest.importorskip("sqlalchemy")
+    (tmp_path / "late.sql").write_text(QUERY)
+    orders = sa.table("orders", *map(sa.column, ("late", "days", "kind", "customer")))
+    customers = sa.table("customers", sa.column("id"), sa.column("age"))
+    select = sa.select(orders.c.late, orders.c.days, orders.c.kind, customers.c.age)
+    select = select.join(customers, customers.c.id == orders.c.customer).where(orders.c.kind.like("%i%"))
+    same = (tmp_path / "late.sql", connection.sql(QUERY), sa.text(QUERY))
+    for query in same:
+        svc = RelationalSVC(1e-2, sample=200).fit(connection, query, "late")
+        assert svc.objective_ == pytest.approx(expected, rel=1e-3)
+    gifts = rows(svc, f"{QUERY} WHERE o.kind = 'gift'")
+    assert rows(svc, select) == gifts == len(svc.predict(connection, select))
+    assert sqlsvm.inspect(connection, select, "late").join_rows == gifts
+    connection.close()
+    assert RelationalSVC(1e-2, sample=200).fit(shop, tmp_path / "late.sql", "late").objective_ == svc.objective_
+    for database, query, said in (
+        (tmp_path / "late.parquet", QUERY, r"late.parquet is not a file of DuckDB\nHINT: .*duckdb:"),
+        (shop, tmp_path / "none.sql", "cannot read the query in .*none.sql"),
+        (shop, 3, "builtins.int is not a query"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            RelationalSVC().fit(database, query, "late")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_frame_in_an_expression_of_ibis(expected: float) -> None:
+    ibis = pytest.importorskip("ibis")
+    pytest.importorskip("pyarrow_hotfix")
+    orders, customers = (ibis.memtable(_pandas(columns)) for columns in TABLES.values())
+    joined = orders.inner_join(customers, orders.customer == customers.id)[["late", "days", "kind", "age"]]
+    svc = RelationalSVC(1e-2, sample=200).fit(joined, "late")
+    assert svc.objective_ == pytest.approx(expected, rel=1e-3)
+    assert svc.score() == svc.score(joined)
+
+
+def test_values_of_other_libraries() -> None:
+    """A text for a list of one; a timestamp, a span and a path for their texts."""
+    pd = pytest.importorskip("pandas")
+    rows = pd.DataFrame(
+        {"y": [True, False] * 50, "x": np.arange(100.0) % 7, "d": pd.date_range("2023-11-01", periods=100)}
+    )
+    how: dict[str, Any] = {"time": "d", "sample": 100}
+    query = "SELECT y, x, d FROM t"
+    one = RelationalSVC(1e-2, holdout="2024-01-01", gap="3 days", categorical=["x"], map=["auto"], **how)
+    other = RelationalSVC(
+        1e-2, holdout=pd.Timestamp("2024-01-01"), gap=pd.Timedelta("3D"), categorical="x", map="auto", **how
+    )
+    assert other.fit({"t": rows}, query, "y").objective_ == one.fit({"t": rows}, query, "y").objective_
+    found = sqlsvm.components({"t": rows}, "SELECT y, x FROM t", "y")
+    assert list(found.means) == ["x"]
+    with pytest.raises(OptionError, match=r"not 2\nHINT: components\(..., k=2\)"):
+        sqlsvm.components({"t": rows}, "SELECT y, x FROM t", 2)  # type: ignore[arg-type]

@@ -42,7 +42,8 @@ def test_a_run_has_the_certificate_and_pyfunc_its_scores(svc: RelationalSVC) -> 
     info = log_model(svc)
     assert mlflow.active_run() is None
     (run,) = mlflow.search_runs(output_format="list")
-    assert run.data.params["lam"] == "0.01"
+    assert (run.data.params["lam"], run.data.params["loss"]) == ("0.01", "hinge")
+    assert not {"tube", "gamma", "verbose", "no_temp", "by"} & run.data.params.keys()
     assert run.data.metrics["gap"] == svc.gap_
     assert run.data.metrics["lower_bound"] == svc.lower_bound_
     assert run.data.metrics["validation_accuracy"] == svc.model_.validation["accuracy"].mean
@@ -50,7 +51,7 @@ def test_a_run_has_the_certificate_and_pyfunc_its_scores(svc: RelationalSVC) -> 
     found = mlflow.pyfunc.load_model(info.model_uri).predict(frame[["age", "kind", "days"]])
     assert (found["prediction"] == svc.predict(frame)).all()
     assert (found["score"] == svc.decision_function(frame)).all()
-    assert (found["probability"] == svc.predict_proba(frame)[True]).all()
+    assert (found["probability"] == svc.predict_proba(frame)[:, 1]).all()
     again = load_model(info.model_uri)
     assert np.all(again.coef_ == svc.coef_)
     assert again.get_params() == svc.get_params()
@@ -86,7 +87,7 @@ def test_dates_and_classes(tmp_path: Path) -> None:
     found = mlflow.pyfunc.load_model(str(tmp_path / "kind")).predict(rows)
     assert list(found.columns) == ["prediction", *(f"probability_{kind}" for kind in ("k0", "k1", "k2"))]
     assert (found["prediction"] == svc.predict(rows)).all()
-    assert list(found.loc[0, "probability_k0":]) == list(svc.predict_proba(rows).loc[0])
+    assert list(found.loc[0, "probability_k0":]) == list(svc.predict_proba(rows)[0])
 
 
 def test_a_number_is_a_double(tmp_path: Path) -> None:
@@ -96,3 +97,27 @@ def test_a_number_is_a_double(tmp_path: Path) -> None:
     found = mlflow.pyfunc.load_model(str(tmp_path / "days")).predict(joined())
     assert (found["prediction"] == svr.predict(joined())).all()
     assert (found["score"] == found["prediction"]).all()
+
+
+def test_the_frame_that_it_was_trained_on_and_what_was_chosen(tmp_path: Path) -> None:
+    """Whole numbers, and floats of half the size; a model that was loaded has no rows for an example."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"whole": rng.integers(0, 9, 300), "half": rng.normal(size=300).astype("float32")})
+    rows["ok"] = rows["whole"] + rows["half"] + rng.normal(size=300) > 4
+    svc = RelationalSVC(sample=300, verbose=False).fit({"t": rows}, "SELECT ok, whole, half FROM t", "ok")
+    info = log_model(svc)
+    run = mlflow.get_run(info.run_id)
+    chosen = svc.model_.chosen
+    assert chosen
+    assert (run.data.params["lam"], run.data.params["loss"]) == (str(chosen.strength), chosen.loss)
+    assert run.data.metrics["chosen_by_auc"] == chosen.best.mean
+    assert "None" not in run.data.params.values()
+    loaded = mlflow.pyfunc.load_model(info.model_uri)
+    assert {each.name: str(each.type) for each in loaded.metadata.get_input_schema().inputs} == {
+        "whole": "DataType.long",
+        "half": "DataType.double",
+    }
+    assert len(loaded.input_example) == 5
+    save_model(load_model(info.model_uri), tmp_path / "again")
+    for model in (loaded, mlflow.pyfunc.load_model(str(tmp_path / "again"))):
+        assert (model.predict(rows)["prediction"] == svc.predict(rows)).all()

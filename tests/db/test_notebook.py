@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Literal
 
 import joblib
@@ -16,10 +17,11 @@ import numpy as np
 import pandas as pd
 import psycopg
 import pytest
+from sklearn.base import clone
 
 import sqlsvm
 from sqlsvm import NotFittedError, RelationalRidge, RelationalSVC
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.estimator import ESTIMATORS, Relational
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.notebook.progress import on_screen
@@ -114,27 +116,37 @@ def test_scores_and_exports_agree(svc: RelationalSVC, tmp_path: Path) -> None:
         assert np.all(again.decision_function(frame) == scores)
 
 
-def test_frames_give_frames(svc: RelationalSVC) -> None:
-    """Of their own kind, with the index of pandas."""
+def test_frames_give_arrays_unless_frames_are_asked_for(svc: RelationalSVC) -> None:
+    """As in scikit-learn. Then they are of the kind that is asked for, with the index of pandas."""
+    pa, pl, nw = (pytest.importorskip(name) for name in ("pyarrow", "polars", "narwhals"))
     rows = joined()[["days", "kind", "age"]][::2]
-    scores = svc.decision_function(rows.to_dict("list"))
-    assert isinstance(scores, np.ndarray)
-    predicted, chances = svc.predict(rows), svc.predict_proba(rows)
-    assert (predicted.name, list(chances.columns)) == ("prediction", [False, True])
-    assert predicted.index.equals(rows.index)
-    assert chances.index.equals(rows.index)
-    assert (svc.decision_function(rows) == scores).all()
-    pa = pytest.importorskip("pyarrow")
+    scores, predicted = svc.decision_function(rows.to_dict("list")), svc.predict(rows)
     table = pa.table(rows.reset_index(drop=True))
-    assert svc.predict(table).to_pylist() == predicted.tolist()
-    assert svc.predict_proba(table).column_names == ["False", "True"]
-    pl = pytest.importorskip("polars")
     frame = pl.from_arrow(table)
-    for given in (frame, frame.lazy()):
-        assert isinstance(svc.predict(given), pl.Series)
-        assert svc.predict(given).to_list() == predicted.tolist()
-        assert svc.predict_proba(given)["True"].to_list() == chances[True].tolist()
-        assert svc.decision_function(given).to_list() == scores.tolist()
+    given = (rows, table, frame, frame.lazy(), nw.from_native(frame), nw.from_native(frame.lazy()), table.to_reader())
+    for each in given[:-1]:
+        assert (svc.decision_function(each) == scores).all()
+        assert (svc.predict_proba(each)[:, 1] > 0.5).sum() > 0
+    assert (svc.predict(given[-1]) == predicted).all(), "it can be read once, and is"
+    own = clone(svc).set_output(transform="pandas")
+    own._take(svc.model_)
+    asked = clone(own)
+    assert not hasattr(asked, "model_")
+    chances = own.predict_proba(rows)
+    assert (own.predict(rows).name, list(chances.columns)) == ("prediction", [False, True])
+    assert own.predict(rows).index.equals(rows.index)
+    assert chances.index.equals(rows.index)
+    own.set_output(transform="polars")
+    assert own.predict(rows).to_list() == predicted.tolist()
+    assert own.predict_proba(rows)["True"].to_list() == chances[True].tolist()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_curves_of_scikit_learn(svc: RelationalSVC, library: str) -> None:
+    from sklearn.metrics import RocCurveDisplay
+
+    rows = pytest.importorskip(library).DataFrame(joined().to_dict("list"))
+    assert RocCurveDisplay.from_estimator(svc, rows, joined()["late"]).roc_auc > 0.9
 
 
 def test_rows_in_a_database_are_predicted_there(svc: RelationalSVC) -> None:
@@ -300,6 +312,21 @@ def test_a_screen_shows_the_steps_and_the_gap() -> None:
     assert shown[0] == "reading ..."
     assert [line[:24].count("█") for line in shown[1:4]] == [0, 12, 24]
     assert shown[4:] == [f"{shown[3]}finishing ...", ""]
+
+
+def test_a_traceback_ends_at_the_line_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistyped() -> QueryError:
+        with pytest.raises(QueryError, match=r"unknown column o\.dys") as found:
+            RelationalSVC(1e-2).fit(TABLES, QUERY.replace("o.days", "o.dys"), "late")
+        return found.value
+
+    error = mistyped()
+    said = error._render_traceback_()
+    assert "in mistyped\n    RelationalSVC(1e-2).fit(" in said[0]
+    assert said[-2:] == ["QueryError: unknown column o.dys", "HINT: did you mean days?"]
+    assert len(list(walk_tb(error.__traceback__))) == 2, "the line of the caller, and one of ours"
+    monkeypatch.setenv("SQLSVM_DEBUG", "1")
+    assert len(list(walk_tb(mistyped().__traceback__))) > 4
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

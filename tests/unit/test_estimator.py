@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         r"class_weight must be none, balanced or two numbers .*, not \(1, -2\)",
     ),
     "class_weight word": ({"class_weight": "ba"}, "class_weight must be .*, not 'ba'"),
-    "categorical": ({"categorical": "month"}, "categorical must be a list of column names, not 'month'"),
+    "top": ({"top": "month"}, "top must be a list of limits, .*, not 'month'"),
     "lam": ({"lam": 0.0}, "lam must be a number above 0, or auto, not 0.0"),
     "max_passes": ({"max_passes": 0}, "max_passes must be a whole number of at least 1, not 0"),
     "class_weight dict": ({"class_weight": {0: 1, 1: 2}}, r"class_weight must be .*, not \{0: 1"),
