@@ -15,6 +15,8 @@ from sqlsvm.query.sources import from_items
 ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 IN_FROM = "put it into FROM: SELECT ... FROM (SELECT ...) AS s JOIN ..."
 
+FIRST = "(SELECT v.x FROM v WHERE v.k = t.k ORDER BY v.day DESC LIMIT 1) AS x"
+"""The first row in an order, as a value."""
 _GROUP = "group one relation in FROM: (SELECT k, sum(v) AS v ... GROUP BY k) AS s"
 _CLAUSES = {
     "distinct": ("removes rows", "apply it to one relation in FROM: (SELECT DISTINCT ...) AS s"),
@@ -33,7 +35,7 @@ _JOINS = {
     "FULL": "use JOIN, or LEFT JOIN",
     "SEMI": "join a sub-query of the distinct keys: JOIN (SELECT DISTINCT k FROM ...) AS s USING (k)",
     "ANTI": "LEFT JOIN a sub-query of the distinct keys and keep the misses: WHERE s.k IS NULL",
-    "ASOF": "find the match in a sub-query in FROM, then join on equalities",
+    "ASOF": f"write each column as a sub-query: {FIRST}",
     "POSITIONAL": "number the rows in sub-queries in FROM, then join on that number",
 }
 _JOIN_WORDS = {"", "INNER", "CROSS", "OUTER", "LEFT", "NATURAL"}
@@ -98,7 +100,7 @@ def _is_readable(name: object) -> bool:
 
 def _item_hint(item: exp.Expression) -> str:
     if isinstance(item, exp.Lateral):
-        return "join on equalities instead of LATERAL"
+        return f"join on equalities instead; or write each column as a sub-query: {FIRST}"
     if isinstance(item, exp.Subquery | exp.Paren):
         return "write one JOIN ... ON ... after the other, without parentheses"
     if isinstance(item, exp.Values):

@@ -13,7 +13,6 @@ from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.forms import ONE_SELECT, check_form
 from sqlsvm.query.guards import Fragment, check_reads
-from sqlsvm.query.matches import plain
 from sqlsvm.query.outputs import check_features
 from sqlsvm.query.sources import from_items
 from sqlsvm.query.whole import whole
@@ -71,7 +70,7 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
 
 def _refusal(query: exp.Query, dialect: str) -> FormError | None:
     try:
-        check_form(plain(query), dialect)
+        check_form(query, dialect)
     except FormError as error:
         return error
     return None

@@ -14,7 +14,6 @@ from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.folding import folded
-from sqlsvm.query.matches import matched
 from sqlsvm.query.names import distinct
 from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.whole import RESULT, named
@@ -76,7 +75,6 @@ def _taken_apart(
     tree = engine.bound(tree)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     valid = partial(_valid, engine)
-    tree = matched(tree, engine.dialect, engine.fold, valid) if answer else tree
     tree = computed(tree, engine.dialect, engine.fold, valid, answer=answer)
     tree = folded(tree, engine) if answer else tree
     _name_twins(engine, tree)

@@ -80,6 +80,16 @@ def test_conditions(engine: Engine) -> None:
         _same(engine, f"SELECT c, day FROM o WHERE {negated}(SELECT COUNT(*) FROM v WHERE {CONDITIONS[1]}) > 2")
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_first_rows(engine: Engine, seed: int) -> None:
+    """Rows that are equal in the order have equal values."""
+    world(engine, seed)
+    for condition in (CONDITIONS[0], CONDITIONS[1], *CONDITIONS[4:8]):
+        for down in ("", " DESC"):
+            first = f"FROM v WHERE {condition} ORDER BY v.day{down}, v.x DESC LIMIT 1"
+            _same(engine, f"SELECT day, (SELECT v.x {first}) AS x, (SELECT x + v.day {first}) AS y FROM o")
+
+
 def test_times_and_names(engine: Engine) -> None:
     """A band of time; a CTE; names that the inner relation hides."""
     series = "FROM GENERATE_SERIES(1, 60) AS r(g)"

@@ -115,7 +115,7 @@ class _Values:
         )
 
     def aggregate(self, name: str | None = None) -> str:
-        name = name or self.one("COUNT(*)", "COUNT", "COUNT", "SUM", "SUM", "AVG", "MIN", "MAX", "BOOL", "VAR", "SD")
+        name = name or self.one("COUNT(*)", "COUNT", "COUNT", "SUM", "SUM", "AVG", "MIN", "MAX", "BOOL", "SD")
         among = f" FILTER (WHERE {self.condition()})" if self.rng.random() < 0.3 else ""
         if name == "COUNT(*)":
             return name + among
@@ -123,8 +123,6 @@ class _Values:
             return f"{self.one('BOOL_AND', 'BOOL_OR')}({self.condition()}){among}"
         if name == "COUNT":
             return f"COUNT({self.one(self.number(), self.table() + '.w', self.table() + '.b')}){among}"
-        if name == "VAR":
-            return f"{self.one('VARIANCE', 'VAR_POP', 'VAR_SAMP')}({self.number()}){among}"
         if name == "SD":
             return f"{self.one('STDDEV', 'STDDEV_POP', 'STDDEV_SAMP')}({self.number()}){among}"
         if name in ("MIN", "MAX"):

@@ -13,7 +13,6 @@ from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.ir import Parsed
-from sqlsvm.query.matches import matched
 from sqlsvm.query.rewrites.meet import meet
 
 TABLES = {
@@ -92,7 +91,6 @@ def taken_apart(
     fold = FOLDS[dialect]
     known = {name: names.split() for name, names in TABLES.items()} | dict(tables or {})
     select = with_audited(parse(text, dialect), audited, dialect, fold)
-    select = matched(select, dialect, fold, lambda query: None)
     select = computed(select, dialect, fold, lambda query: None)
     described = {
         s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in sources(select, fold)

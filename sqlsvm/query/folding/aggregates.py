@@ -6,12 +6,12 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.folding.carried import Carried, Extreme, Spread, Total
+from sqlsvm.query.folding.carried import Carried, Extreme, Total
 from sqlsvm.query.folding.values import ONE, Product, Sizes, known, leaves, owner, times, truth, value_of
 from sqlsvm.query.joins import conjuncts
 
-Read = Callable[[Carried], list[exp.Expression]]
-"""The columns of the groups that hold something."""
+Read = Callable[[Carried], exp.Expression]
+"""The column of the groups that holds something."""
 
 
 class Aggregate(NamedTuple):
@@ -70,7 +70,7 @@ def _among(aggregate: Aggregate) -> Product:
 def _count(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
     present = ONE if aggregate.value is None else times(*map(known, leaves(aggregate.value)))
     total = Total(times(_among(aggregate), present))
-    return (total,), lambda read: exp.cast(sql.coalesce(read(total)[0], 0), type_)
+    return (total,), lambda read: exp.cast(sql.coalesce(read(total), 0), type_)
 
 
 def _count_if(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
@@ -93,9 +93,9 @@ def _from_sums(
     number = Total(times(among, value.present))
 
     def found(read: Read) -> exp.Expression:
-        total = exp.cast(sql.plus(*(read(term)[0] for term in terms)), type_)
-        rows = exp.cast(read(number)[0], type_)
-        return sql.case(sql.positive(read(number)[0]), shown(total, rows))
+        total = exp.cast(sql.plus(*(read(term) for term in terms)), type_)
+        rows = exp.cast(read(number), type_)
+        return sql.case(sql.positive(read(number)), shown(total, rows))
 
     return (*terms, number), found
 
@@ -114,7 +114,7 @@ def _extreme(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | 
     if type_.this is exp.DType.BOOLEAN:
         return _of_truths(function, value)
     extreme = Extreme(owner(value), function, value)
-    return (extreme,), lambda read: read(extreme)[0]
+    return (extreme,), lambda read: read(extreme)
 
 
 def _all(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
@@ -127,26 +127,7 @@ def _any(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None
 
 def _of_truths(function: type[exp.Min | exp.Max], value: exp.Expression) -> Made:
     extreme = Extreme(owner(value), function, sql.by_truth(exp.paren(value), 1, 0))
-    return (extreme,), lambda read: sql.equal(read(extreme)[0], 1)
-
-
-def _spread(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    value = aggregate._conditional
-    if sizes(value) is None:
-        return None
-    spread = Spread(owner(value), sql.double(value))
-    is_sample = aggregate.function in (exp.Stddev, exp.StddevSamp, exp.Variance)
-    is_root = issubclass(aggregate.function, exp.Stddev | exp.StddevSamp | exp.StddevPop)
-
-    def found(read: Read) -> exp.Expression:
-        number, _, squares = read(spread)
-        by = sql.minus(number, 1.0) if is_sample else number
-        variance: exp.Expression = sql.ratio(squares, by)
-        least = sql.integer(1 if is_sample else 0)
-        shown = exp.Sqrt(this=variance) if is_root else variance
-        return sql.case(sql.more(number.copy(), least), exp.cast(shown, type_))
-
-    return (spread,), found
+    return (extreme,), lambda read: sql.equal(read(extreme), 1)
 
 
 _MADE: Mapping[type[exp.Expr], Callable[[Aggregate, Sizes, exp.DataType], Made | None]] = {
@@ -159,10 +140,5 @@ _MADE: Mapping[type[exp.Expr], Callable[[Aggregate, Sizes, exp.DataType], Made |
     exp.AnyValue: _extreme,
     exp.LogicalAnd: _all,
     exp.LogicalOr: _any,
-    exp.Stddev: _spread,
-    exp.StddevSamp: _spread,
-    exp.StddevPop: _spread,
-    exp.Variance: _spread,
-    exp.VariancePop: _spread,
 }
 _OF_SUMS = exp.Count, exp.CountIf, exp.Sum, exp.Avg

@@ -1,4 +1,4 @@
-"""What a table sends to the next one on the way to the groups: sums of products, extremes, and spreads."""
+"""What a table sends to the next one on the way to the groups: sums of products, and extremes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -38,19 +38,7 @@ class Extreme:
         return self if self.relation in relations else None
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How many values are known, their mean, and the squares of their distances from it. The mean of each group is
-    known before the squares are added up, so that a large mean costs no digits."""
-
-    relation: str
-    value: exp.Expression
-
-    def within(self, relations: Collection[str]) -> "Spread | None":
-        return self if self.relation in relations else None
-
-
-Carried = Total | Extreme | Spread
+Carried = Total | Extreme
 
 
 def summed(total: Total, value: exp.Expression) -> exp.Expression:

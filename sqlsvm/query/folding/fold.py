@@ -281,8 +281,8 @@ class _Grouping:
         having: exp.Expression | None,
         order: list[exp.Expression],
     ) -> exp.Select:
-        def read(carried: Carried) -> list[exp.Expression]:
-            return [sql.column(name, GROUPS) for name in message.names(carried)]
+        def read(carried: Carried) -> exp.Expression:
+            return sql.column(message.name(carried), GROUPS)
 
         def over(node: exp.Expr) -> exp.Expr:
             if node in self.keys:

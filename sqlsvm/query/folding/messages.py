@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.folding.blocks import Block, Blocks
-from sqlsvm.query.folding.carried import Carried, Extreme, Spread, Total, summed
+from sqlsvm.query.folding.carried import Carried, Total, summed
 from sqlsvm.query.folding.values import owner
 from sqlsvm.query.ir import Parsed
 from sqlsvm.query.names import relations_in
@@ -49,15 +49,9 @@ class Message:
 
     def _child(self, block: Block) -> "Message":
         relations = self.blocks.subtree(block, self.block)
-        own = dict.fromkeys(within for c in self.carried if (within := self._within(c, relations)))
+        own = dict.fromkeys(within for c in self.carried if (within := c.within(relations)))
         keys = tuple(key for key in self.keys if owner(key) in relations)
         return Message(self.blocks, block, self.block, keys, tuple(own))
-
-    def _within(self, carried: Carried, relations: Block) -> Carried | None:
-        """The weight of a value in a spread is the number of its rows."""
-        if isinstance(carried, Spread) and carried.relation not in relations:
-            return Total()
-        return carried.within(relations)
 
     @property
     def is_optional(self) -> bool:
@@ -83,59 +77,23 @@ class Message:
     def name(self, carried: Carried) -> str:
         return f"a{self.carried.index(carried)}"
 
-    def names(self, carried: Carried) -> list[str]:
-        name = self.name(carried)
-        return [name, f"{name}m", f"{name}q"] if isinstance(carried, Spread) else [name]
-
     @property
     def grouped(self) -> list[str]:
         return [*(f"k{n}" for n in range(len(self.joined))), *(f"g{n}" for n in range(len(self.keys)))]
-
-    @property
-    def columns(self) -> list[str]:
-        return [*self.grouped, *(name for c in self.carried for name in self.names(c))]
 
     # -- SQL -----------------------------------------------------------------------------------------------------------
 
     def select(self) -> exp.Select:
         """One row for each of the groups. Without any, the database still returns one, also for no rows."""
-        rows = sql.derived(self._rows(), "r")
-        if self.children and any(isinstance(c, Spread) for c in self.carried):
-            rows = sql.derived(self._with_means(rows), "r")
-        sums = [pair for c in self.carried for pair in self._aggregated(c)]
-        found = sql.grouped(sql.columns(self.grouped), sums, rows)
+        sums = [(self._aggregated(c), self.name(c)) for c in self.carried]
+        found = sql.grouped(sql.columns(self.grouped), sums, sql.derived(self._rows(), "r"))
         if self.above and not self.grouped:
             found = found.having(sql.more(exp.Count(this=exp.Star()), 0))
         return found if found.selects else found.select(exp.alias_(sql.integer(1), "one"))
 
-    def _aggregated(self, carried: Carried) -> Named:
-        name = self.name(carried)
-        if isinstance(carried, Total):
-            return [(summed(carried, sql.column(name)), name)]
-        if isinstance(carried, Extreme):
-            return [(carried.function(this=sql.column(name)), name)]
-        return self._spread(carried) if self.children else _spread_of_rows(sql.column(name), self.names(carried))
-
-    def _spread(self, spread: Spread) -> Named:
-        """From the rows of others: the squares of each, and the distance of its mean."""
-        number, mean, squares = self.names(spread)
-        away = sql.minus(mean, _centre(number))
-        apart = sql.product(number, away, away)
-        both = sql.plus(squares, sql.coalesce(apart, 0.0))
-        centre = sql.largest(_centre(number))
-        return [(sql.total(number), number), (centre, mean), (sql.total(both), squares)]
-
-    def _with_means(self, rows: exp.Subquery) -> exp.Select:
-        """The mean of each group stands in all of its rows."""
-        own = sql.columns(self.columns)
-        return sql.select([*own, *(self._centred(c) for c in self.carried if isinstance(c, Spread))], rows)
-
-    def _centred(self, spread: Spread) -> tuple[exp.Expression, str]:
-        number, mean, _ = self.names(spread)
-        total = sql.window(sql.total(sql.product(number, mean)), self.grouped)
-        rows = sql.window(sql.total(number), self.grouped)
-        some = exp.Nullif(this=rows, expression=sql.number(0))
-        return sql.ratio(total, some), _centre(self.name(spread))
+    def _aggregated(self, carried: Carried) -> exp.Expression:
+        value = sql.column(self.name(carried))
+        return summed(carried, value) if isinstance(carried, Total) else carried.function(this=value)
 
     def _rows(self) -> exp.Select:
         """The rows of the block, each with what it has of those below."""
@@ -150,24 +108,13 @@ class Message:
         """One row: what is carried of a row that finds nothing."""
         (alias,) = self.block
         below = [_Below(child, n, is_sure=True) for n, child in enumerate(self.children)]
-        own = _Own(self, below, is_row=True)
+        own = _Own(self, below)
         relation = self.blocks.query.relation(alias)
         nothing = row_of_nulls(relation, own.read).select(*(exp.alias_(e, name) for e, name in own.read))
         found = sql.select([], sql.derived(nothing, "x"))
         for each in below:
             found = sql.join(found, sql.derived(each.message.nulls(), each.alias), [])
         return sql.also(found, own.outputs[len(self.joined) :])
-
-
-def _centre(name: str) -> str:
-    return f"{name}c"
-
-
-def _spread_of_rows(value: exp.Expression, names: Sequence[str]) -> Named:
-    """Of a table that nothing multiplies."""
-    number = sql.double(exp.Count(this=value))
-    squares = sql.or_zero(sql.product(exp.VariancePop(this=value), number))
-    return list(zip((number, exp.Avg(this=value), squares), names, strict=True))
 
 
 def _part(query: Parsed, block: Block) -> Parsed:
@@ -220,14 +167,13 @@ class _Below:
 class _Own:
     """The rows of a block: what is read of them, and what they send."""
 
-    def __init__(self, message: Message, below: Sequence[_Below], *, is_row: bool = False) -> None:
-        """`is_row`: they are not added up."""
-        self.message, self.below, self.is_row = message, below, is_row
+    def __init__(self, message: Message, below: Sequence[_Below]) -> None:
+        self.message, self.below = message, below
         self._read: dict[exp.Expression, str] = {}
         for child in below:
             for term in child.message.found_by:
                 self.name(term)
-        self.outputs = [*self._keys(), *(pair for c in message.carried for pair in self._carried(c))]
+        self.outputs = [*self._keys(), *((self._carried(c), message.name(c)) for c in message.carried)]
 
     @property
     def read(self) -> Named:
@@ -246,36 +192,18 @@ class _Own:
             below = [b for b in self.below if key in b.message.keys]
             yield (below[0].value(f"g{below[0].message.keys.index(key)}") if below else self._value(key)), f"g{n}"
 
-    def _carried(self, carried: Carried) -> Named:
-        names = self.message.names(carried)
+    def _carried(self, carried: Carried) -> exp.Expression:
         if isinstance(carried, Total):
-            return [(self._total(carried), names[0])]
+            return self._total(carried)
         child = next((b for b in self.below if carried in b.message.carried), None)
-        if isinstance(carried, Extreme):
-            value = child.value(child.message.name(carried)) if child else self._value(carried.value)
-            return [(value, names[0])]
-        if not self.below and not self.is_row:
-            return [(self._value(carried.value), names[0])]
-        return list(zip(self._spread(carried, child), names, strict=True))
+        return child.value(child.message.name(carried)) if child else self._value(carried.value)
 
     def _total(self, total: Total) -> exp.Expression:
         """The factors of this block, and the sums of those below."""
         own = [self._value(f.value) for f in total.product if f.relation in self.message.block]
         own += [f.value for f in total.product if not f.relation and not self.message.above]
-        return sql.product(*own, *self._others(total, None)) if own or self.below else sql.integer(1)
-
-    def _others(self, total: Total, but: _Below | None) -> list[exp.Expression]:
-        below = [b for b in self.below if b is not but]
-        return [b.value(b.message.name(total.within(self._relations(b)))) for b in below]
+        below = [b.value(b.message.name(total.within(self._relations(b)))) for b in self.below]
+        return sql.product(*own, *below) if own or below else sql.integer(1)
 
     def _relations(self, below: _Below) -> Block:
         return self.message.blocks.subtree(below.message.block, self.message.block)
-
-    def _spread(self, spread: Spread, child: _Below | None) -> list[exp.Expression]:
-        rows = self._others(Total(), child)
-        if child:
-            number, mean, squares = (child.value(name) for name in child.message.names(spread))
-            return [sql.double(sql.product(number, *rows)), mean, sql.double(sql.product(squares, *rows))]
-        value = self._value(spread.value)
-        one = sql.case(sql.not_null(value), 1.0, 0.0)
-        return [sql.double(sql.product(one, *rows)), value, sql.number(0)]

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.bridge import Bridge, Line, Place, best_fan
+from sqlsvm.query.bridge import Bridge, Line, best_fan
 from sqlsvm.query.facts import Facts, grouped, one
 from sqlsvm.query.ir import Equality, FeatureQuery, Once, Parsed, Relation, Spanning, Term
-from sqlsvm.query.line import AT, End, comparisons, ends_of
+from sqlsvm.query.line import End, comparisons, ends_of
 from sqlsvm.query.names import relations_in
-from sqlsvm.query.overlaps import Choice, are_compared, compared, overlap
 from sqlsvm.query.rewrites.meet import finds, meets
 from sqlsvm.query.variables import Variable, inner_variables
 
@@ -31,7 +29,6 @@ class Ordered(NamedTuple):
     points: str
     point: exp.Expression
     ends: tuple[End, ...]
-    outside: bool
 
 
 def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
@@ -50,32 +47,14 @@ def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
 def _bridge(query: Parsed, facts: Facts, pair: list[str], own: tuple[Spanning, ...]) -> Bridge | None:
     """None if the whole join has few rows, or the conditions have another form."""
     keys = tuple(v for v in inner_variables(query) if v.holders.issuperset(pair))
-    every = list(_choices(query, facts, pair, [c for each in own for c in comparisons(each.expression)]))
+    every = list(_lines([c for each in own for c in comparisons(each.expression)], pair))
     if not every or (FEW and _are_few(query, facts, pair, keys)):
         return None
     rows = {alias: facts.of(query.relation(alias)).rows for alias in pair}
     told = query.label.relation if query.label else ""
     first, second = sorted(pair, key=lambda alias: alias != told)
-    lines, parts = min(every, key=lambda each: (len(each.parts[0]), *best_fan(each.lines, each.parts, rows)))
-    fan = best_fan(lines, parts, rows)[1]
-    return Bridge((first, second), keys, lines, parts, own, len(query.relations), fan)
-
-
-def _choices(
-    query: Parsed, facts: Facts, pair: Sequence[str], conditions: Sequence[exp.Expression]
-) -> Iterator[Choice]:
-    """The ways to see the conditions as lines. Two that compare four columns may say that intervals overlap."""
-    found = {i: choice for i, each in enumerate(conditions) if (choice := overlap(query, facts, each))}
-    rest = [each for i, each in enumerate(conditions) if i not in found]
-    ways = list(_lines(rest, pair))
-    for both in combinations(rest, 2) if rest and all(len(way.lines) > 1 for way in ways) else ():
-        others = [each for each in rest if each not in both]
-        if are_compared(both) and (one := compared(query, facts, *both)):
-            ways += [one.and_(other) for other in _lines(others, pair)]
-    for way in ways:
-        choice = reduce(Choice.and_, found.values(), way)
-        if len(choice.parts[0]) <= MOST_LINES:
-            yield choice
+    lines = min(every, key=lambda each: (len(each), *best_fan(each, rows)))
+    return Bridge((first, second), keys, lines, own, len(query.relations), best_fan(lines, rows)[1])
 
 
 def _are_few(query: FeatureQuery, facts: Facts, pair: Sequence[str], keys: Sequence[Variable]) -> bool:
@@ -96,39 +75,24 @@ def _are_few(query: FeatureQuery, facts: Facts, pair: Sequence[str], keys: Seque
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 
-def _lines(conditions: Sequence[exp.Expression], pair: Sequence[str]) -> Iterator[Choice]:
+def _lines(conditions: Sequence[exp.Expression], pair: Sequence[str]) -> Iterator[tuple[Line, ...]]:
     """The ways to see them as intervals: on each line, all ends are around one point."""
     for chosen in product(*(list(_seen(each, pair)) for each in conditions)):
-        lines: dict[tuple[str, exp.Expression, bool], list[End]] = {}
+        lines: dict[tuple[str, exp.Expression], list[End]] = {}
         for way in chosen:
-            lines.setdefault((way.spans, way.point, way.outside), []).extend(way.ends)
+            lines.setdefault((way.spans, way.point), []).extend(way.ends)
         if len(lines) <= MOST_LINES and all(len({end.kind for end in ends}) == len(ends) for ends in lines.values()):
-            made = (
-                Line(spans, next(a for a in pair if a != spans), _at(point), tuple(map(_end, ends)), outside)
-                for (spans, point, outside), ends in lines.items()
+            yield tuple(
+                Line(spans, next(a for a in pair if a != spans), point, tuple(ends))
+                for (spans, point), ends in lines.items()
             )
-            yield Choice(tuple(made), (tuple(range(len(lines))),))
-
-
-def _at(point: exp.Expression) -> Place:
-    return Place(point, sql.integer(AT))
-
-
-def _end(end: End) -> Place:
-    return Place(end.value, sql.integer(end.place), end.kind)
 
 
 def _seen(condition: exp.Expression, pair: Sequence[str]) -> Iterator[Ordered]:
-    """<> is outside of the ends of < and >."""
-    outside, parts = isinstance(condition, exp.NEQ), [condition]
-    if outside:
-        left, right = condition.this, condition.expression
-        parts = [sql.less(left.copy(), right.copy()), sql.more(left.copy(), right.copy())]
     for spans, points in permutations(pair):
-        found = [list(_ends(part, spans, points)) for part in parts]
-        if all(found):
-            (point, *_), ends = zip(*(each for part in found for each in part), strict=True)
-            yield Ordered(spans, points, point, ends, outside)
+        if found := list(_ends(condition, spans, points)):
+            (point, *_), ends = zip(*found, strict=True)
+            yield Ordered(spans, points, point, ends)
 
 
 def _ends(condition: exp.Expression, spans: str, points: str) -> Iterator[tuple[exp.Expression, End]]:

@@ -78,75 +78,71 @@ JOIN (
     ) AS placed
   )
   SELECT
-    *
+    n0."sqlsvm_row2" AS "sqlsvm_row2",
+    n0."sqlsvm_node" AS "sqlsvm_node0"
   FROM (
     SELECT
-      n0."sqlsvm_row2" AS "sqlsvm_row2",
-      n0."sqlsvm_node" AS "sqlsvm_node0"
+      "sqlsvm_row2" AS "sqlsvm_row2",
+      CAST((
+        base + (
+          (
+            CASE WHEN nth >= 0 THEN a + nth ELSE b + nth END
+          ) * size
+        )
+      ) * CAST(32.0 AS DOUBLE PRECISION) + level AS BIGINT) AS "sqlsvm_node"
     FROM (
       SELECT
         "sqlsvm_row2" AS "sqlsvm_row2",
-        CAST((
-          base + (
-            (
-              CASE WHEN nth >= 0 THEN a + nth ELSE b + nth END
-            ) * size
-          )
-        ) * CAST(32.0 AS DOUBLE PRECISION) + level AS BIGINT) AS "sqlsvm_node"
+        base AS base,
+        level AS level,
+        size AS size,
+        CEIL(CAST(low AS DOUBLE PRECISION) / size) AS a,
+        FLOOR(CAST(high AS DOUBLE PRECISION) / size) AS b
       FROM (
         SELECT
           "sqlsvm_row2" AS "sqlsvm_row2",
-          base AS base,
-          level AS level,
-          size AS size,
-          CEIL(CAST(low AS DOUBLE PRECISION) / size) AS a,
-          FLOOR(CAST(high AS DOUBLE PRECISION) / size) AS b
-        FROM (
-          SELECT
-            "sqlsvm_row2" AS "sqlsvm_row2",
-            MIN(base) AS base,
-            CAST(0.0 AS DOUBLE PRECISION) AS low,
-            COALESCE(MIN(CASE WHEN which = 2 THEN at - base END), MIN(most)) AS high
-          FROM "sqlsvm_made_line2_0"
-          WHERE
-            which <> 0
-          GROUP BY
-            "sqlsvm_row2"
-        ) AS ends
-        JOIN (VALUES
-          (CAST(0.0 AS DOUBLE PRECISION), CAST(1.0 AS DOUBLE PRECISION)),
-          (CAST(1.0 AS DOUBLE PRECISION), CAST(8.0 AS DOUBLE PRECISION)),
-          (CAST(2.0 AS DOUBLE PRECISION), CAST(64.0 AS DOUBLE PRECISION)),
-          (CAST(3.0 AS DOUBLE PRECISION), CAST(512.0 AS DOUBLE PRECISION)),
-          (CAST(4.0 AS DOUBLE PRECISION), CAST(4096.0 AS DOUBLE PRECISION)),
-          (CAST(5.0 AS DOUBLE PRECISION), CAST(32768.0 AS DOUBLE PRECISION)),
-          (CAST(6.0 AS DOUBLE PRECISION), CAST(262144.0 AS DOUBLE PRECISION)),
-          (CAST(7.0 AS DOUBLE PRECISION), CAST(2097152.0 AS DOUBLE PRECISION)),
-          (CAST(8.0 AS DOUBLE PRECISION), CAST(16777216.0 AS DOUBLE PRECISION)),
-          (CAST(9.0 AS DOUBLE PRECISION), CAST(134217728.0 AS DOUBLE PRECISION)),
-          (CAST(10.0 AS DOUBLE PRECISION), CAST(1073741824.0 AS DOUBLE PRECISION))) AS levels(level, size)
-          ON size <= high
-      ) AS l
-      CROSS JOIN (VALUES
-        (CAST(-1.0 AS DOUBLE PRECISION)),
-        (CAST(-2.0 AS DOUBLE PRECISION)),
-        (CAST(-3.0 AS DOUBLE PRECISION)),
-        (CAST(-4.0 AS DOUBLE PRECISION)),
-        (CAST(-5.0 AS DOUBLE PRECISION)),
-        (CAST(-6.0 AS DOUBLE PRECISION)),
-        (CAST(-7.0 AS DOUBLE PRECISION))) AS nths(nth)
-      WHERE
-        a < b
-        AND CASE
-          WHEN nth >= 0
-          THEN a + nth < LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b)
-          ELSE b + nth >= GREATEST(
-            LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b),
-            CAST(8.0 AS DOUBLE PRECISION) * FLOOR(b / CAST(8.0 AS DOUBLE PRECISION))
-          )
-        END
-    ) AS n0
-  ) AS parts
+          MIN(base) AS base,
+          CAST(0.0 AS DOUBLE PRECISION) AS low,
+          COALESCE(MIN(CASE WHEN which = 2 THEN at - base END), MIN(most)) AS high
+        FROM "sqlsvm_made_line2_0"
+        WHERE
+          which <> 0
+        GROUP BY
+          "sqlsvm_row2"
+      ) AS ends
+      JOIN (VALUES
+        (CAST(0.0 AS DOUBLE PRECISION), CAST(1.0 AS DOUBLE PRECISION)),
+        (CAST(1.0 AS DOUBLE PRECISION), CAST(8.0 AS DOUBLE PRECISION)),
+        (CAST(2.0 AS DOUBLE PRECISION), CAST(64.0 AS DOUBLE PRECISION)),
+        (CAST(3.0 AS DOUBLE PRECISION), CAST(512.0 AS DOUBLE PRECISION)),
+        (CAST(4.0 AS DOUBLE PRECISION), CAST(4096.0 AS DOUBLE PRECISION)),
+        (CAST(5.0 AS DOUBLE PRECISION), CAST(32768.0 AS DOUBLE PRECISION)),
+        (CAST(6.0 AS DOUBLE PRECISION), CAST(262144.0 AS DOUBLE PRECISION)),
+        (CAST(7.0 AS DOUBLE PRECISION), CAST(2097152.0 AS DOUBLE PRECISION)),
+        (CAST(8.0 AS DOUBLE PRECISION), CAST(16777216.0 AS DOUBLE PRECISION)),
+        (CAST(9.0 AS DOUBLE PRECISION), CAST(134217728.0 AS DOUBLE PRECISION)),
+        (CAST(10.0 AS DOUBLE PRECISION), CAST(1073741824.0 AS DOUBLE PRECISION))) AS levels(level, size)
+        ON size <= high
+    ) AS l
+    CROSS JOIN (VALUES
+      (CAST(-1.0 AS DOUBLE PRECISION)),
+      (CAST(-2.0 AS DOUBLE PRECISION)),
+      (CAST(-3.0 AS DOUBLE PRECISION)),
+      (CAST(-4.0 AS DOUBLE PRECISION)),
+      (CAST(-5.0 AS DOUBLE PRECISION)),
+      (CAST(-6.0 AS DOUBLE PRECISION)),
+      (CAST(-7.0 AS DOUBLE PRECISION))) AS nths(nth)
+    WHERE
+      a < b
+      AND CASE
+        WHEN nth >= 0
+        THEN a + nth < LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b)
+        ELSE b + nth >= GREATEST(
+          LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b),
+          CAST(8.0 AS DOUBLE PRECISION) * FLOOR(b / CAST(8.0 AS DOUBLE PRECISION))
+        )
+      END
+  ) AS n0
 ) AS "o nodes 2"
   ON "o"."sqlsvm_row2" = "o nodes 2"."sqlsvm_row2"
 JOIN (
@@ -212,136 +208,132 @@ JOIN (
     ) AS placed
   )
   SELECT
-    *
+    n0."sqlsvm_row2" AS "sqlsvm_row2",
+    n0."sqlsvm_node" AS "sqlsvm_node0"
   FROM (
     SELECT
-      n0."sqlsvm_row2" AS "sqlsvm_row2",
-      n0."sqlsvm_node" AS "sqlsvm_node0"
-    FROM (
+      p."sqlsvm_row2" AS "sqlsvm_row2",
+      q."sqlsvm_node" AS "sqlsvm_node"
+    FROM "sqlsvm_made_line2_0" AS p
+    JOIN (
       SELECT
-        p."sqlsvm_row2" AS "sqlsvm_row2",
-        q."sqlsvm_node" AS "sqlsvm_node"
-      FROM "sqlsvm_made_line2_0" AS p
-      JOIN (
+        at AS at,
+        "sqlsvm_node" AS "sqlsvm_node"
+      FROM (
         SELECT
           at AS at,
-          "sqlsvm_node" AS "sqlsvm_node"
+          CAST((
+            base + (
+              (
+                FLOOR(CAST(slot AS DOUBLE PRECISION) / size)
+              ) * size
+            )
+          ) * CAST(32.0 AS DOUBLE PRECISION) + level AS BIGINT) AS "sqlsvm_node"
         FROM (
           SELECT
             at AS at,
-            CAST((
-              base + (
-                (
-                  FLOOR(CAST(slot AS DOUBLE PRECISION) / size)
-                ) * size
-              )
-            ) * CAST(32.0 AS DOUBLE PRECISION) + level AS BIGINT) AS "sqlsvm_node"
+            base AS base,
+            most AS most,
+            at - base - CAST(1.0 AS DOUBLE PRECISION) AS slot
           FROM (
-            SELECT
+            SELECT DISTINCT
               at AS at,
               base AS base,
-              most AS most,
-              at - base - CAST(1.0 AS DOUBLE PRECISION) AS slot
-            FROM (
-              SELECT DISTINCT
-                at AS at,
-                base AS base,
-                most AS most
-              FROM "sqlsvm_made_line2_0"
-              WHERE
-                which = 0
-            ) AS f
-          ) AS p
-          JOIN (VALUES
-            (CAST(0.0 AS DOUBLE PRECISION), CAST(1.0 AS DOUBLE PRECISION)),
-            (CAST(1.0 AS DOUBLE PRECISION), CAST(8.0 AS DOUBLE PRECISION)),
-            (CAST(2.0 AS DOUBLE PRECISION), CAST(64.0 AS DOUBLE PRECISION)),
-            (CAST(3.0 AS DOUBLE PRECISION), CAST(512.0 AS DOUBLE PRECISION)),
-            (CAST(4.0 AS DOUBLE PRECISION), CAST(4096.0 AS DOUBLE PRECISION)),
-            (CAST(5.0 AS DOUBLE PRECISION), CAST(32768.0 AS DOUBLE PRECISION)),
-            (CAST(6.0 AS DOUBLE PRECISION), CAST(262144.0 AS DOUBLE PRECISION)),
-            (CAST(7.0 AS DOUBLE PRECISION), CAST(2097152.0 AS DOUBLE PRECISION)),
-            (CAST(8.0 AS DOUBLE PRECISION), CAST(16777216.0 AS DOUBLE PRECISION)),
-            (CAST(9.0 AS DOUBLE PRECISION), CAST(134217728.0 AS DOUBLE PRECISION)),
-            (CAST(10.0 AS DOUBLE PRECISION), CAST(1073741824.0 AS DOUBLE PRECISION))) AS levels(level, size)
-            ON size <= most
-        ) AS a
-        WHERE
-          EXISTS(
+              most AS most
+            FROM "sqlsvm_made_line2_0"
+            WHERE
+              which = 0
+          ) AS f
+        ) AS p
+        JOIN (VALUES
+          (CAST(0.0 AS DOUBLE PRECISION), CAST(1.0 AS DOUBLE PRECISION)),
+          (CAST(1.0 AS DOUBLE PRECISION), CAST(8.0 AS DOUBLE PRECISION)),
+          (CAST(2.0 AS DOUBLE PRECISION), CAST(64.0 AS DOUBLE PRECISION)),
+          (CAST(3.0 AS DOUBLE PRECISION), CAST(512.0 AS DOUBLE PRECISION)),
+          (CAST(4.0 AS DOUBLE PRECISION), CAST(4096.0 AS DOUBLE PRECISION)),
+          (CAST(5.0 AS DOUBLE PRECISION), CAST(32768.0 AS DOUBLE PRECISION)),
+          (CAST(6.0 AS DOUBLE PRECISION), CAST(262144.0 AS DOUBLE PRECISION)),
+          (CAST(7.0 AS DOUBLE PRECISION), CAST(2097152.0 AS DOUBLE PRECISION)),
+          (CAST(8.0 AS DOUBLE PRECISION), CAST(16777216.0 AS DOUBLE PRECISION)),
+          (CAST(9.0 AS DOUBLE PRECISION), CAST(134217728.0 AS DOUBLE PRECISION)),
+          (CAST(10.0 AS DOUBLE PRECISION), CAST(1073741824.0 AS DOUBLE PRECISION))) AS levels(level, size)
+          ON size <= most
+      ) AS a
+      WHERE
+        EXISTS(
+          SELECT
+            *
+          FROM (
             SELECT
-              *
+              "sqlsvm_row2" AS "sqlsvm_row2",
+              CAST((
+                base + (
+                  (
+                    CASE WHEN nth >= 0 THEN a + nth ELSE b + nth END
+                  ) * size
+                )
+              ) * CAST(32.0 AS DOUBLE PRECISION) + level AS BIGINT) AS "sqlsvm_node"
             FROM (
               SELECT
                 "sqlsvm_row2" AS "sqlsvm_row2",
-                CAST((
-                  base + (
-                    (
-                      CASE WHEN nth >= 0 THEN a + nth ELSE b + nth END
-                    ) * size
-                  )
-                ) * CAST(32.0 AS DOUBLE PRECISION) + level AS BIGINT) AS "sqlsvm_node"
+                base AS base,
+                level AS level,
+                size AS size,
+                CEIL(CAST(low AS DOUBLE PRECISION) / size) AS a,
+                FLOOR(CAST(high AS DOUBLE PRECISION) / size) AS b
               FROM (
                 SELECT
                   "sqlsvm_row2" AS "sqlsvm_row2",
-                  base AS base,
-                  level AS level,
-                  size AS size,
-                  CEIL(CAST(low AS DOUBLE PRECISION) / size) AS a,
-                  FLOOR(CAST(high AS DOUBLE PRECISION) / size) AS b
-                FROM (
-                  SELECT
-                    "sqlsvm_row2" AS "sqlsvm_row2",
-                    MIN(base) AS base,
-                    CAST(0.0 AS DOUBLE PRECISION) AS low,
-                    COALESCE(MIN(CASE WHEN which = 2 THEN at - base END), MIN(most)) AS high
-                  FROM "sqlsvm_made_line2_0"
-                  WHERE
-                    which <> 0
-                  GROUP BY
-                    "sqlsvm_row2"
-                ) AS ends
-                JOIN (VALUES
-                  (CAST(0.0 AS DOUBLE PRECISION), CAST(1.0 AS DOUBLE PRECISION)),
-                  (CAST(1.0 AS DOUBLE PRECISION), CAST(8.0 AS DOUBLE PRECISION)),
-                  (CAST(2.0 AS DOUBLE PRECISION), CAST(64.0 AS DOUBLE PRECISION)),
-                  (CAST(3.0 AS DOUBLE PRECISION), CAST(512.0 AS DOUBLE PRECISION)),
-                  (CAST(4.0 AS DOUBLE PRECISION), CAST(4096.0 AS DOUBLE PRECISION)),
-                  (CAST(5.0 AS DOUBLE PRECISION), CAST(32768.0 AS DOUBLE PRECISION)),
-                  (CAST(6.0 AS DOUBLE PRECISION), CAST(262144.0 AS DOUBLE PRECISION)),
-                  (CAST(7.0 AS DOUBLE PRECISION), CAST(2097152.0 AS DOUBLE PRECISION)),
-                  (CAST(8.0 AS DOUBLE PRECISION), CAST(16777216.0 AS DOUBLE PRECISION)),
-                  (CAST(9.0 AS DOUBLE PRECISION), CAST(134217728.0 AS DOUBLE PRECISION)),
-                  (CAST(10.0 AS DOUBLE PRECISION), CAST(1073741824.0 AS DOUBLE PRECISION))) AS levels(level, size)
-                  ON size <= high
-              ) AS l
-              CROSS JOIN (VALUES
-                (CAST(-1.0 AS DOUBLE PRECISION)),
-                (CAST(-2.0 AS DOUBLE PRECISION)),
-                (CAST(-3.0 AS DOUBLE PRECISION)),
-                (CAST(-4.0 AS DOUBLE PRECISION)),
-                (CAST(-5.0 AS DOUBLE PRECISION)),
-                (CAST(-6.0 AS DOUBLE PRECISION)),
-                (CAST(-7.0 AS DOUBLE PRECISION))) AS nths(nth)
-              WHERE
-                a < b
-                AND CASE
-                  WHEN nth >= 0
-                  THEN a + nth < LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b)
-                  ELSE b + nth >= GREATEST(
-                    LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b),
-                    CAST(8.0 AS DOUBLE PRECISION) * FLOOR(b / CAST(8.0 AS DOUBLE PRECISION))
-                  )
-                END
-            ) AS b
+                  MIN(base) AS base,
+                  CAST(0.0 AS DOUBLE PRECISION) AS low,
+                  COALESCE(MIN(CASE WHEN which = 2 THEN at - base END), MIN(most)) AS high
+                FROM "sqlsvm_made_line2_0"
+                WHERE
+                  which <> 0
+                GROUP BY
+                  "sqlsvm_row2"
+              ) AS ends
+              JOIN (VALUES
+                (CAST(0.0 AS DOUBLE PRECISION), CAST(1.0 AS DOUBLE PRECISION)),
+                (CAST(1.0 AS DOUBLE PRECISION), CAST(8.0 AS DOUBLE PRECISION)),
+                (CAST(2.0 AS DOUBLE PRECISION), CAST(64.0 AS DOUBLE PRECISION)),
+                (CAST(3.0 AS DOUBLE PRECISION), CAST(512.0 AS DOUBLE PRECISION)),
+                (CAST(4.0 AS DOUBLE PRECISION), CAST(4096.0 AS DOUBLE PRECISION)),
+                (CAST(5.0 AS DOUBLE PRECISION), CAST(32768.0 AS DOUBLE PRECISION)),
+                (CAST(6.0 AS DOUBLE PRECISION), CAST(262144.0 AS DOUBLE PRECISION)),
+                (CAST(7.0 AS DOUBLE PRECISION), CAST(2097152.0 AS DOUBLE PRECISION)),
+                (CAST(8.0 AS DOUBLE PRECISION), CAST(16777216.0 AS DOUBLE PRECISION)),
+                (CAST(9.0 AS DOUBLE PRECISION), CAST(134217728.0 AS DOUBLE PRECISION)),
+                (CAST(10.0 AS DOUBLE PRECISION), CAST(1073741824.0 AS DOUBLE PRECISION))) AS levels(level, size)
+                ON size <= high
+            ) AS l
+            CROSS JOIN (VALUES
+              (CAST(-1.0 AS DOUBLE PRECISION)),
+              (CAST(-2.0 AS DOUBLE PRECISION)),
+              (CAST(-3.0 AS DOUBLE PRECISION)),
+              (CAST(-4.0 AS DOUBLE PRECISION)),
+              (CAST(-5.0 AS DOUBLE PRECISION)),
+              (CAST(-6.0 AS DOUBLE PRECISION)),
+              (CAST(-7.0 AS DOUBLE PRECISION))) AS nths(nth)
             WHERE
-              a."sqlsvm_node" = b."sqlsvm_node"
-          )
-      ) AS q
-        ON p.at = q.at
-      WHERE
-        p.which = 0
-    ) AS n0
-  ) AS parts
+              a < b
+              AND CASE
+                WHEN nth >= 0
+                THEN a + nth < LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b)
+                ELSE b + nth >= GREATEST(
+                  LEAST(CAST(8.0 AS DOUBLE PRECISION) * CEIL(a / CAST(8.0 AS DOUBLE PRECISION)), b),
+                  CAST(8.0 AS DOUBLE PRECISION) * FLOOR(b / CAST(8.0 AS DOUBLE PRECISION))
+                )
+              END
+          ) AS b
+          WHERE
+            a."sqlsvm_node" = b."sqlsvm_node"
+        )
+    ) AS q
+      ON p.at = q.at
+    WHERE
+      p.which = 0
+  ) AS n0
 ) AS "v nodes 2"
   ON "o nodes 2"."sqlsvm_node0" = "v nodes 2"."sqlsvm_node0"
   AND "v nodes 2"."sqlsvm_row2" = "v"."sqlsvm_row2"
