@@ -15,7 +15,7 @@ from sqlsvm.compile.resolve import counts_table
 from sqlsvm.compile.tally import active_table
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import Sizes, distinct_at, list_sizes, node_rows
+from sqlsvm.plan.planner import Lists, Sizes, distinct_at, node_rows
 
 RANGE = 4
 """Scores and margins that matter are within this many units, so this many times the buckets of a unit are used."""
@@ -28,7 +28,7 @@ def estimates(plan: Plan, catalog: Catalog, buckets: int) -> Estimates:
     found = dict([*_prepared(plan, catalog), *_counted(plan, catalog), *_scored(plan, catalog)])
     if plan.centre is None:
         return found
-    sizes = list_sizes(plan.tree, catalog, plan.centre, RANGE * buckets if plan.method == "grid" else inf)
+    sizes = Lists(plan.tree, catalog, RANGE * buckets if plan.method == "grid" else inf).at(plan.centre)
     if plan.method == "sketch":
         return found | {states_table(bag, 0): rows for bag, rows in sizes.states.items()}
     return found | dict(_lists(Messages(plan, ties=False), sizes))

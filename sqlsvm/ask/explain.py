@@ -38,10 +38,10 @@ from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.by_name import Given, read_beta
 from sqlsvm.plan.catalog import Catalog, Heaviest
-from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.plan.parameters import BUCKETS, LEVELS
-from sqlsvm.plan.plan import Link, Plan
-from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_sizes, node_rows, why_copied
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.planner import EXACT_BUDGET, Lists, distinct_keys, half_joins, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.query.facts import Facts
@@ -245,7 +245,7 @@ def explained(
         why_counted(plan, catalog, counting),
         buckets,
         tuple(_node(plan, catalog, node) for node in range(len(plan.tree.nodes))),
-        tuple(_link(plan, catalog, link) for link in plan.links),
+        tuple(_links(plan, catalog)),
         tuple(_statements(engine, plan, catalog, buckets, phases)),
         engine.preamble(),
     )
@@ -282,10 +282,11 @@ def _node(plan: Plan, catalog: Catalog, node: int) -> NodeFacts:
     )
 
 
-def _link(plan: Plan, catalog: Catalog, link: Link) -> LinkFacts:
-    tree = plan.tree
-    keys, cost = distinct_keys(tree, catalog, link), list_sizes(tree, catalog, link).cost
-    return LinkFacts(link, keys, half_joins(tree, catalog, link), cost, _heaviest(tree, catalog, link.edge))
+def _links(plan: Plan, catalog: Catalog) -> Iterator[LinkFacts]:
+    tree, lists = plan.tree, Lists(plan.tree, catalog)
+    for link in plan.links:
+        keys, rows, cost = distinct_keys(tree, catalog, link), half_joins(tree, catalog, link), lists.at(link).cost
+        yield LinkFacts(link, keys, rows, cost, _heaviest(tree, catalog, link.edge))
 
 
 def _heaviest(tree: JoinTree, catalog: Catalog, edge: Edge) -> Heaviest | None:

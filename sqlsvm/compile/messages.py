@@ -20,15 +20,16 @@ state, where e = exact - rounded, in buckets. Of rows that meet, e adds up.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan.join_tree import Link
 from sqlsvm.plan.parameters import SPAN
-from sqlsvm.plan.plan import Link, Plan
+from sqlsvm.plan.plan import Plan
 from sqlsvm.sql import Named
 
 TIE = "o"
@@ -192,8 +193,9 @@ class Messages:
         self.rests = rests and plan.method == "grid"
         self.label_bag = plan.bag_of(plan.label_node)
         first, second = plan.centre.bags
-        is_first = any(b == self.label_bag for b, _ in plan.upwards(first, plan.centre))
-        self.left, self.right = (first, second) if is_first else (second, first)
+        self._towards = dict(pair for bag in (first, second) for pair in plan.upwards(bag, plan.centre))
+        self._with_label = list(self._up(self.label_bag))
+        self.left, self.right = (first, second) if first in self._with_label else (second, first)
 
     # -- the shape of the lists
 
@@ -201,17 +203,29 @@ class Messages:
         return [link_key(v) for v in self.centre.edge.on]
 
     def towards(self, bag: int) -> Link:
-        order = [*self.plan.upwards(self.left, self.centre), *self.plan.upwards(self.right, self.centre)]
-        return next(link for b, link in order if b == bag)
+        return self._towards[bag]
+
+    def _up(self, bag: int) -> Iterator[int]:
+        """The bags on the way to the centre."""
+        yield bag
+        while bag not in self.centre.bags:
+            bag = self.towards(bag).other(bag)
+            yield bag
 
     def tied(self, bag: int, step: int) -> bool:
         """Do the states carry o? They do if the label's bag is this one, or behind a message that they have met."""
         met = self.plan.children(bag, self.towards(bag))[:step]
-        behind = {b for link in met for b, _ in self.plan.upwards(link.other(bag), link)}
-        return self.ties and self.label_bag in {bag, *behind}
+        return self.ties and (bag == self.label_bag or any(link.other(bag) in self._with_label for link in met))
 
     def meetings(self, bag: int) -> list[Meeting]:
         """The messages that a bag meets, in order, and which keys are still needed after each."""
+        return self._meetings[bag]
+
+    @cached_property
+    def _meetings(self) -> dict[int, list[Meeting]]:
+        return {bag: self._met_by(bag) for bag in self._towards}
+
+    def _met_by(self, bag: int) -> list[Meeting]:
         towards = self.towards(bag)
         children = self.plan.children(bag, towards)
         meetings, keys = [], link_keys(self.plan, bag)

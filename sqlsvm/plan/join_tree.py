@@ -67,6 +67,17 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A many-to-many edge between two bags."""
+
+    edge: Edge
+    bags: Pair
+
+    def other(self, bag: int) -> int:
+        return self.bags[1] if bag == self.bags[0] else self.bags[0]
+
+
+@dataclass(frozen=True)
 class JoinTree:
     query: FeatureQuery
     variables: tuple[Variable, ...]
@@ -217,6 +228,34 @@ class JoinTree:
                 cores[node] = core
                 todo.extend(child for child, _ in self.folded.get(node, ()))
         return cores
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """The many-to-many edges, which connect the bags."""
+        bags = ((e, (self.bag_numbers[e.left], self.bag_numbers[e.right])) for e in self.edges)
+        return tuple(Link(e, (left, right)) for e, (left, right) in bags if left != right)
+
+    @cached_property
+    def _links(self) -> dict[int, list[Link]]:
+        found: dict[int, list[Link]] = {}
+        for link in self.links:
+            for bag in link.bags:
+                found.setdefault(bag, []).append(link)
+        return found
+
+    def links_of(self, bag: int, but: Link | None = None) -> list[Link]:
+        """The links of a bag, without one of them."""
+        return [link for link in self._links.get(bag, ()) if but is None or link.bags != but.bags]
+
+    def side(self, link: Link, bag: int) -> tuple[int, ...]:
+        """The bags that stay connected with this one when a link of it is cut."""
+        side, todo = [bag], [(bag, link)]
+        while todo:
+            here, link = todo.pop()
+            beyond = [(each.other(here), each) for each in self.links_of(here, link)]
+            side += [other for other, _ in beyond]
+            todo += beyond
+        return tuple(sorted(side))
 
 
 def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
@@ -450,9 +489,9 @@ def _total(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Fa
 def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) -> float:
     """The textbook estimate: the product of the rows, divided for every shared variable by all distinct counts but the
     smallest. It assumes uniform values, and that each smaller set of values is part of the larger ones."""
-    size = prod(max(1.0, facts.rows(alias)) for alias in block)
+    size, own = prod(max(1.0, facts.rows(alias)) for alias in block), set(block)
     for v in variables if len(block) > 1 else ():
-        holders = [alias for alias in block if alias in v.holders]
+        holders = v.holders & own
         if len(holders) > 1:  # else nothing has to be counted
             for d in sorted(_distinct(v, alias, facts) for alias in holders)[1:]:
                 size /= max(1.0, d)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
-from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.solve.loss import SQUARED, Loss, named
 
 FACTORS = 40
@@ -33,17 +33,6 @@ class Bag:
     @property
     def core(self) -> int:
         return self.nodes[0]
-
-
-@dataclass(frozen=True)
-class Link:
-    """A many-to-many edge between two bags."""
-
-    edge: Edge
-    bags: tuple[int, int]
-
-    def other(self, bag: int) -> int:
-        return self.bags[1] if bag == self.bags[0] else self.bags[0]
 
 
 @dataclass(frozen=True)
@@ -97,11 +86,11 @@ class Plan:
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:
-        return bags_of(self.tree)
+        return tuple(Bag(number, nodes) for number, nodes in enumerate(self.tree.bags))
 
-    @cached_property
+    @property
     def links(self) -> tuple[Link, ...]:
-        return links_of(self.tree)
+        return self.tree.links
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -131,7 +120,7 @@ class Plan:
         return few and self.loss == SQUARED and not self.design.target.signed
 
     def bag_of(self, node: int) -> int:
-        return bag_number(self.tree, node)
+        return self.tree.bag_numbers[node]
 
     @cached_property
     def label_node(self) -> int:
@@ -228,37 +217,13 @@ class Plan:
 
     def linked(self, bag: int) -> list[int]:
         """The join variables of the links of a bag."""
-        return sorted({v for link in self.links if bag in link.bags for v in link.edge.on})
+        return sorted({v for link in self.tree.links_of(bag) for v in link.edge.on})
 
     def children(self, bag: int, towards: Link) -> list[Link]:
         """The links of a bag but the one that leads towards the centre."""
-        return [link for link in self.links if bag in link.bags and link != towards]
+        return self.tree.links_of(bag, towards)
 
     def upwards(self, bag: int, towards: Link) -> list[tuple[int, Link]]:
         """The bags of one side, each with the link that leads towards the centre, leaves first."""
         below = [pair for link in self.children(bag, towards) for pair in self.upwards(link.other(bag), link)]
         return [*below, (bag, towards)]
-
-
-def bags_of(tree: JoinTree) -> tuple[Bag, ...]:
-    return tuple(Bag(i, nodes) for i, nodes in enumerate(tree.bags))
-
-
-def bag_number(tree: JoinTree, node: int) -> int:
-    return tree.bag_numbers[node]
-
-
-def links_of(tree: JoinTree) -> tuple[Link, ...]:
-    bags = ((e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges)
-    return tuple(Link(e, (left, right)) for e, (left, right) in bags if left != right)
-
-
-def side_of(tree: JoinTree, link: Link, bag: int) -> tuple[int, ...]:
-    """The bags that stay connected with `bag` when `link` is cut."""
-    side, todo = {bag}, [bag]
-    while todo:
-        here = todo.pop()
-        beyond = [k.other(here) for k in links_of(tree) if here in k.bags and k != link]
-        todo += [b for b in beyond if b not in side]
-        side |= set(beyond)
-    return tuple(sorted(side))

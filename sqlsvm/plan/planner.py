@@ -6,6 +6,7 @@ A cost is a number of rows touched. It only has to put plans in order; each heur
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -13,8 +14,8 @@ from sqlsvm.errors import OptionError
 from sqlsvm.options import Counting
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
-from sqlsvm.plan.join_tree import JoinTree, estimated_rows
-from sqlsvm.plan.plan import Link, Method, Places, Plan, bags_of, links_of, side_of
+from sqlsvm.plan.join_tree import JoinTree, Link, estimated_rows
+from sqlsvm.plan.plan import Method, Places, Plan
 from sqlsvm.solve.loss import Logistic, Loss
 
 EXACT_BUDGET = 6e5
@@ -61,6 +62,10 @@ class Sizes:
     kept: dict[int, list[float]]
     """The entries that remain when equal ones are merged."""
 
+    def and_(self, other: "Sizes") -> "Sizes":
+        pairs = (self.states, other.states), (self.extended, other.extended), (self.kept, other.kept)
+        return Sizes(*({**one, **two} for one, two in pairs))  # type: ignore[arg-type]
+
     @property
     def cost(self) -> float:
         """An entry is touched once on the way to the centre and twice on the way back."""
@@ -74,7 +79,7 @@ def choose(
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
     unique = {n for n in copied if any(edge.unique_at(n) for edge in tree.edges_of(n))}
     merged = frozenset(n for n in copied - unique if is_discrete(tree, n))
-    links = links_of(tree)
+    links = tree.links
     if not links:
         return Plan(tree, design, "exact", None, copied, merged)
     exact = min(links, key=lambda link: half_joins(tree, catalog, link))
@@ -88,8 +93,9 @@ def choose(
     few = size <= EXACT_BUDGET or (len(links) == 1 and not is_merged(tree, links[0], loss))
     if counting == "exact" or (counting == "auto" and few):
         return Plan(tree, design, "exact", exact, copied, merged)
+    lists = Lists(tree, catalog)
     method: Method = "grid" if counting == "auto" else counting
-    return Plan(tree, design, method, min(links, key=lambda k: list_sizes(tree, catalog, k).cost), copied, merged)
+    return Plan(tree, design, method, min(links, key=lambda k: lists.at(k).cost), copied, merged)
 
 
 def is_merged(tree: JoinTree, link: Link, loss: Loss | None) -> bool:
@@ -111,7 +117,7 @@ def _is_close(plan: Plan, catalog: Catalog) -> bool:
     """Are there so many pairs of entries on the grid that arrays and several threads pay?"""
     if plan.centre is None or plan.method != "grid" or catalog.engine.rates.met == inf:
         return False
-    met = list_sizes(plan.tree, catalog, plan.centre).extended.values()
+    met = Lists(plan.tree, catalog).at(plan.centre).extended.values()
     return max((most for entries in met for most in entries), default=0.0) >= catalog.engine.rates.met
 
 
@@ -215,42 +221,61 @@ def is_discrete(tree: JoinTree, node: int) -> bool:
 
 def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
     """The rows of the two joins that remain when a link is cut. Exact counting has to sort them."""
-    bags = bags_of(tree)
-    nodes = ([n for b in side_of(tree, link, bag) for n in bags[b].nodes] for bag in link.bags)
+    nodes = ([n for b in tree.side(link, bag) for n in tree.bags[b]] for bag in link.bags)
     sides = (tuple(alias for n in side for alias in tree.nodes[n]) for side in nodes)
     return sum(estimated_rows(side, tree.variables, catalog) for side in sides)
 
 
-def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link, buckets: float = BUCKETS_PER_BAG) -> Sizes:
-    """A bag has at most (keys x buckets) states. Each is joined with the entries of a message for one key. Nearly all
-    exact scores are different: for them `buckets` is infinite."""
-    sizes = Sizes({}, {}, {})
-    for bag in centre.bags:
-        _walk(tree, catalog, bag, centre, buckets, sizes)
-    return sizes
+class Sent(NamedTuple):
+    """What a bag sends along a link."""
+
+    per_key: float
+    """Entries."""
+    bags: int
+    """This one, and those behind it."""
+    sizes: Sizes
 
 
-def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, buckets: float, sizes: Sizes) -> tuple[float, int]:
-    """Entries per key of the message that a bag sends, and how many bags are behind it."""
-    links = [link for link in links_of(tree) if bag in link.bags and link != towards]
-    entries = min(
-        node_rows(tree, catalog, bags_of(tree)[bag].core), key_sets(tree, catalog, bag, [*links, towards]) * buckets
-    )
-    sizes.states[bag], sizes.extended[bag], sizes.kept[bag] = entries, [], []
-    behind = 1
-    for place, link in enumerate(links, 1):
-        per_key, deeper = _walk(tree, catalog, link.other(bag), link, buckets, sizes)
-        behind += deeper
-        sizes.extended[bag].append(entries * per_key)
-        entries = min(entries * per_key, key_sets(tree, catalog, bag, [*links[place:], towards]) * behind * buckets)
-        sizes.kept[bag].append(entries)
-    return entries / distinct_keys(tree, catalog, towards), behind
+class Lists:
+    """The sizes of lists, for any choice of the centre. A bag has at most (keys x buckets) states. Each is joined with
+    the entries of a message for one key. Nearly all exact scores are different: for them `buckets` is infinite."""
+
+    def __init__(self, tree: JoinTree, catalog: Catalog, buckets: float = BUCKETS_PER_BAG) -> None:
+        self.tree, self.catalog, self.buckets = tree, catalog, buckets
+        self._sent: dict[tuple[int, int], Sent] = {}
+
+    def at(self, centre: Link) -> Sizes:
+        first, second = (self.sent(bag, centre).sizes for bag in centre.bags)
+        return first.and_(second)
+
+    def sent(self, bag: int, towards: Link) -> Sent:
+        way = bag, towards.other(bag)
+        if way not in self._sent:
+            self._sent[way] = self._of(bag, towards)
+        return self._sent[way]
+
+    def _of(self, bag: int, towards: Link) -> Sent:
+        tree, catalog, sizes = self.tree, self.catalog, Sizes({}, {}, {})
+        links = tree.links_of(bag, towards)
+
+        def most(links: Iterable[Link], bags: int) -> float:
+            return key_sets(tree, catalog, bag, [*links, towards]) * bags * self.buckets
+
+        bags, entries = 1, min(node_rows(tree, catalog, tree.bags[bag][0]), most(links, 1))
+        sizes.states[bag], sizes.extended[bag], sizes.kept[bag] = entries, [], []
+        for place, link in enumerate(links, 1):
+            message = self.sent(link.other(bag), link)
+            sizes, bags = sizes.and_(message.sizes), bags + message.bags
+            sizes.extended[bag].append(entries * message.per_key)
+            entries = min(entries * message.per_key, most(links[place:], bags))
+            sizes.kept[bag].append(entries)
+        return Sent(entries / distinct_keys(tree, catalog, towards), bags, sizes)
 
 
 def key_sets(tree: JoinTree, catalog: Catalog, bag: int, links: Iterable[Link]) -> float:
     """How many different combinations of keys of these links the rows of a bag have, if the keys are independent."""
     variables = {v for link in links for v in link.edge.on}
-    holders = {v: next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n)) for v in variables}
+    holders = {v: next(n for n in tree.bags[bag] if v in tree.variables_of(n)) for v in variables}
     return prod(max(1.0, distinct_at(tree, catalog, (v,), holder)) for v, holder in holders.items())
 
 

@@ -8,7 +8,8 @@ messages matter only where rows have weights.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlsvm.plan.plan import Link, Plan
+from sqlsvm.plan.join_tree import Link
+from sqlsvm.plan.plan import Plan
 
 TOTALS_A_BAG = 1 << 20
 """More than the number of different scores of a bag on the grid (compile/tally.py); the label shifts by fewer."""

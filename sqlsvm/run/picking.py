@@ -13,7 +13,8 @@ import numpy as np
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.engine.base import Rows, Values
-from sqlsvm.plan.plan import Link, Plan
+from sqlsvm.plan.join_tree import Link
+from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array, Indices
 

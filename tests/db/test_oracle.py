@@ -11,7 +11,6 @@ from sqlsvm.compile.oracle import halves
 from sqlsvm.compile.tally import Tally, active_table
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
-from sqlsvm.plan.plan import links_of
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
@@ -209,7 +208,7 @@ def test_the_active_set_is_the_same_from_everywhere(shared_engine: Engine, metho
         beta = found.dyadic(rng) if method == "exact" else found.normal(rng)
         first, compared = found.cut(beta, 3), 0
         for root in range(len(found.plan.tree.nodes)):
-            for centre in range(len(links_of(found.plan.tree.rerooted(root)))):
+            for centre in range(len(found.plan.tree.rerooted(root).links)):
                 other = found.rooted(root, centre)
                 if bags(other) == bags(found):  # other bags are rounded otherwise
                     compared += 1

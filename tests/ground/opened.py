@@ -16,8 +16,8 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import design
-from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
+from sqlsvm.plan.join_tree import Link, join_tree
+from sqlsvm.plan.plan import Method, Places, Plan
 from sqlsvm.plan.scaling import check_values, scaling
 from sqlsvm.plan.target import target_of
 from sqlsvm.query.facts import Facts
@@ -103,7 +103,7 @@ class Opened:
 
     def rooted(self, root: int, centre: int | None = None) -> "Opened":
         tree = self.plan.tree.rerooted(root)
-        return self.again(tree=tree, centre=centre_of(links_of(tree), centre))
+        return self.again(tree=tree, centre=centre_of(tree.links, centre))
 
     def on_oracle(self, beta: Values) -> Values:
         """A beta of the truth's columns, on the oracle's."""
@@ -166,7 +166,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     made = design(catalog, target, intercept=wish.intercept)
     if wish.tables:
         made = replace(made, dictionaries=tuple(replace(d, listed=False) for d in made.dictionaries))
-    links = links_of(tree)
+    links = tree.links
     every = frozenset(range(len(tree.nodes)))
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
     method = wish.method if links else "exact"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sqlsvm.plan.design import Coordinate, Design
-from sqlsvm.plan.join_tree import Edge, JoinTree
-from sqlsvm.plan.plan import Link, Plan, bags_of, links_of, side_of
+from sqlsvm.plan.join_tree import Edge, JoinTree, Link
+from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.sql import column, number
@@ -29,11 +29,11 @@ def planned(made: JoinTree, centre: int | None = None, label: str = "r0", featur
         Coordinate(i, f"r{n}", f"x{n}", "value", column("x", f"r{n}")) for i, n in enumerate(features.split())
     )
     design = Design(Binary(Feature("y", label, column("y"), "numeric"), number(1)), None, coordinates, ())
-    return Plan(made, design, "exact") if centre is None else Plan(made, design, "grid", links_of(made)[centre])
+    return Plan(made, design, "exact") if centre is None else Plan(made, design, "grid", made.links[centre])
 
 
 def bags(made: JoinTree) -> list[tuple[int, ...]]:
-    return [bag.nodes for bag in bags_of(made)]
+    return list(made.bags)
 
 
 def test_what_the_label_points_to() -> None:
@@ -49,7 +49,7 @@ def test_what_the_label_points_to() -> None:
 def test_a_star_of_foreign_keys_is_one_bag_without_links() -> None:
     star = tree("0>1", "0>2", "0>3")
     assert bags(star) == [(0, 1, 2, 3)]
-    assert links_of(star) == ()
+    assert star.links == ()
 
 
 def test_the_core_comes_first() -> None:
@@ -59,22 +59,22 @@ def test_the_core_comes_first() -> None:
 
 def test_a_side_has_all_bags_in_a_row() -> None:
     made = tree("0-1", "1-2", "2-3", "3-4")
-    ends = {tuple(sorted(link.bags)): link for link in links_of(made)}
-    assert side_of(made, ends[0, 1], 1) == (1, 2, 3, 4)
-    assert side_of(made, ends[2, 3], 2) == (0, 1, 2)
+    ends = {tuple(sorted(link.bags)): link for link in made.links}
+    assert made.side(ends[0, 1], 1) == (1, 2, 3, 4)
+    assert made.side(ends[2, 3], 2) == (0, 1, 2)
 
 
 def test_links_tie_bags_and_not_nodes() -> None:
     """0 -> 1 and 3 -> 2 fold; the many-to-many edge is between the two that folded."""
     made = tree("0>1", "1-2", "2<3")
     assert bags(made) == [(0, 1), (3, 2)]
-    (link,) = links_of(made)
+    (link,) = made.links
     assert link.bags == (0, 1)
     assert (link.edge.left, link.edge.right) == (1, 2)
 
 
 def test_other_end_of_a_link() -> None:
-    (first, second) = links_of(tree("0-1", "1-2"))
+    first, second = tree("0-1", "1-2").links
     assert (first.other(0), first.other(1)) == (1, 0)
     assert (second.other(1), second.other(2)) == (2, 1)
 
@@ -92,7 +92,7 @@ def test_an_edge_that_is_unique_both_ways_folds_once(root: int) -> None:
 
 def test_there_is_one_link_less_than_bags() -> None:
     made = tree("0-1", "1>2", "2-3", "3-4", "1-5", "5>6")
-    assert len(links_of(made)) == len(bags_of(made)) - 1
+    assert len(made.links) == len(made.bags) - 1
 
 
 # -- what a plan says of its bags ------------------------------------------------------------------------------------

@@ -26,8 +26,9 @@ from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
 from sqlsvm.compile.weighting import STEP, Step
 from sqlsvm.lab.compile.compress import compressed, levels_statement, reached
+from sqlsvm.plan.join_tree import Link
 from sqlsvm.plan.parameters import BOUND, SLACK
-from sqlsvm.plan.plan import Bag, Link, Plan
+from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.sql import Named
 
 REACHED = "reached levels"
