@@ -247,7 +247,13 @@ class Piecewise(Loss):
         return sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
 
     def growth(self, origin: float) -> tuple[float, float, float]:
-        """psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
+        """psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term. Without knots it goes
+        from -min psi, where its slope is the residual there, and what that grows by are its jumps and its bends."""
+        if not self.knots:
+            (_, rise), dual, at = self.steepness(), self.dual, np.zeros(1)
+            least, place = (abs(float(found[0])) for found in (dual.value(at), dual.slope(at)))
+            far, inverse = abs(origin) + place + sum(c.jump for c in dual.changes), max(p.bend for p in dual.pieces)
+            return least, far * rise, inverse / 2.0 * rise**2
         (steepest, rise), bends = self.steepness(), [p.bend for p in self.pieces if p.bend]
         far, value = (float(np.abs(found).max()) for found in (self._places, self._values))
         far, inverse = abs(origin) + far, _inverse(2.0 * min(bends, default=0.0))
@@ -256,7 +262,9 @@ class Piecewise(Loss):
 
     def steepness(self) -> tuple[float, float]:
         """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
-        at least 0. So |u| <= S + rise sqrt(psi)."""
+        at least 0. So |u| <= S + rise sqrt(psi). Without knots S is 0: psi falls by u^2 / (2 q) in a step of -u / q."""
+        if not self.knots:
+            return 0.0, (2.0 * max(p.bend for p in self.pieces)) ** 0.5
         steepest = max(*(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
         return steepest, (2.0 * max(p.bend for p in self.pieces)) ** 0.5
 
