@@ -237,8 +237,8 @@ class Proven:
     """The intercept that the penalty counts: `intercept` less what the training subtracted from a label that is a
     number, plus the sum of weight * centre. None if that is not known."""
     base: float | None = None
-    """Where a number or the label is far from 0: a score is this + the sum of weight * (x - origin) + `label_centre`, in
-    this order, and so keeps the digits in which rows differ. None: it is `intercept` + the sum of weight * x."""
+    """Where a number or the label is far from 0: a score is this + the sum of weight * (x - origin) + `label_centre`,
+    in this order, and so keeps the digits in which rows differ. None: it is `intercept` + the sum of weight * x."""
     constraints: tuple[Held, ...] = ()
     """What the weights had to satisfy."""
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()

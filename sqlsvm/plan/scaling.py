@@ -93,7 +93,7 @@ class Scaling:
                 yield Element(index - self.unkept, index, d.feature, category)
 
     def scale(self, e: Element) -> tuple[float, float, float]:
-        """Centre and width of a number, its feature is (x - centre) / width; and the origin that it is measured from."""
+        """Centre and width of a number, whose feature is (x - centre) / width; and the origin it is measured from."""
         row = self.matrix[e.place]
         constant = self.design.constant
         width = 1.0 / float(row[e.index])

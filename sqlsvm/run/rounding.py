@@ -57,8 +57,8 @@ def is_far(problem: Data) -> bool:
 
 
 def _stored(problem: Data) -> Stored:
-    """What a stored score loses, and not that of a pass: the last sum, with the centre of the label, or if the intercept
-    has that all sums; and where several terms that are far from 0 are one number."""
+    """What a stored score loses, and that of a pass does not: in the last sum, with the centre of the label, or in all
+    sums if that is in the intercept; and where several terms that are far from 0 are one number."""
     design, scaling = problem.plan.design, problem.scaling
     sums = 3 if is_far(problem) else len(design.numbers) + len(design.dictionaries) + 2
     far = np.zeros(scaling.dimension)
