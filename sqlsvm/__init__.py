@@ -13,12 +13,14 @@ if TYPE_CHECKING:
         RelationalSVR,
         load,
     )
+    from sqlsvm.learning import Learned, learn, split
     from sqlsvm.notebook.fitted import NotFittedError, plot_path
     from sqlsvm.notebook.looking import components, count, describe, explain, inspect
     from sqlsvm.notebook.suggesting import suggest
 
 __all__ = [
     "ConvergenceWarning",
+    "Learned",
     "NotFittedError",
     "RelationalHuberRegressor",
     "RelationalLogisticRegression",
@@ -31,14 +33,17 @@ __all__ = [
     "describe",
     "explain",
     "inspect",
+    "learn",
     "load",
     "plot_path",
+    "split",
     "suggest",
 ]
 
 _ELSEWHERE = {
     **dict.fromkeys(("components", "count", "describe", "explain", "inspect"), "sqlsvm.notebook.looking"),
     "suggest": "sqlsvm.notebook.suggesting",
+    **dict.fromkeys(("Learned", "learn", "split"), "sqlsvm.learning"),
     **dict.fromkeys(("NotFittedError", "plot_path"), "sqlsvm.notebook.fitted"),
 }
 

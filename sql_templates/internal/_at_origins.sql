@@ -1,9 +1,9 @@
 -- Numbers that are far from 0 are measured from their means at the time of `compile`: `centred` in run/centring.py.
-CREATE OR REPLACE FUNCTION sqlsvm._at_origins(p sqlsvm._problem, theta float8[], known jsonb DEFAULT NULL)
+CREATE OR REPLACE FUNCTION sqlsvm._at_origins(p sqlsvm._problem, theta float8[])
 RETURNS float8
 LANGUAGE sql IMMUTABLE
 AS $$
-    SELECT coalesce(sum(theta[f.terms[1]] * (f.origin - coalesce((known ->> f.name)::float8, 0))), 0) FROM unnest(p.features) AS f
+    SELECT coalesce(sum(theta[f.terms[1]] * f.origin), 0) FROM unnest(p.features) AS f
 $$;
 
-COMMENT ON FUNCTION sqlsvm._at_origins(sqlsvm._problem, float8[], jsonb) IS 'The score of the origins that numbers are measured from, or of these less those that are known';
+COMMENT ON FUNCTION sqlsvm._at_origins(sqlsvm._problem, float8[]) IS 'The score of the origins that numbers are measured from';

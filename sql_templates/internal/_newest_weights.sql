@@ -14,8 +14,7 @@ BEGIN
     body := sqlsvm._body(model, NULL);
     PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body);
     PERFORM sqlsvm._refuse_classes(body);
-    RETURN jsonb_build_object('intercept', coalesce(to_jsonb((body ->> 'base')::float8 + (body ->> 'label_centre')::float8), body -> 'intercept'),
-        'origins', (SELECT jsonb_object_agg(s.key, s.value -> 'origin') FROM jsonb_each(body -> 'scaling') AS s WHERE body -> 'base' <> 'null'),
+    RETURN jsonb_build_object('intercept', body -> 'intercept',
         'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (
             SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' = 'null'

@@ -15,15 +15,15 @@ BEGIN
                 WHERE w.is_first ORDER BY w.place) AS w
         ),
         terms (place, term) AS (
-            SELECT 0, format('CAST(%L AS double precision)', coalesce(body ->> 'base', body ->> 'intercept'))
+            SELECT 0, format('CAST(%L AS double precision)', body ->> 'intercept')
             UNION ALL
             SELECT g.place, format('CAST(%L AS double precision) * %s', g.weight,
-                sqlsvm._less(sqlsvm._input_sql(body, g.feature, g.value, g.missing, g.is_boolean), g.origin))
+                sqlsvm._input_sql(body, g.feature, g.value, g.missing, g.is_boolean))
             FROM given AS g WHERE g.category IS NULL AND g.map IS NULL
             UNION ALL
             -- What a map computes in steps is one sub-query, so that each step is computed once.
             SELECT min(g.place), format(CASE WHEN g.source IS NULL THEN '%s' ELSE '(SELECT %s FROM %s)' END,
-                string_agg(format('CAST(%L AS double precision) * %s', g.weight, sqlsvm._less(sqlsvm._or_missing(g.operand, g.missing), g.origin)),
+                string_agg(format('CAST(%L AS double precision) * %s', g.weight, sqlsvm._or_missing(g.operand, g.missing)),
                            ' + ' ORDER BY g.place), g.source)
             FROM given AS g WHERE g.map IS NOT NULL
             GROUP BY g.map, g.source
@@ -39,8 +39,7 @@ BEGIN
             WHERE g.category IS NOT NULL
             GROUP BY g.place, g.feature, g.value, g.category, g.spelling
         )
-        SELECT string_agg(term, ' + ' ORDER BY place)
-            || CASE WHEN body -> 'base' <> 'null' THEN format(' + CAST(%L AS double precision)', body ->> 'label_centre') ELSE '' END FROM terms
+        SELECT string_agg(term, ' + ' ORDER BY place) FROM terms
     );
 END
 $$;

@@ -35,7 +35,7 @@ def on_all(
 ) -> Found:
     """`target` says what the rows are measured against, if it is not the label as it is."""
     with _rows(engine, model, offload) as (work, query):
-        return measured(prepared(work, query, options_of(model), target(query), origins=model.origins))
+        return measured(prepared(work, query, options_of(model), target(query)))
 
 
 def on_parts(
@@ -56,7 +56,7 @@ def on_parts(
         for part in parts:
             with work.scratch():
                 of_part = held_out if held_out and part == "holdout" else measured
-                found[part] = of_part(prepared_part(work, query, options, holdout, part, origins=model.origins))
+                found[part] = of_part(prepared_part(work, query, options, holdout, part))
     return found
 
 
@@ -64,7 +64,7 @@ def on_fold(engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data
     """The rows of a fold that the training of this model has not seen."""
     options = options_of(model)
     with _rows(engine, model, offload, fold) as (work, query):
-        measured(prepared_part(work, query, options, fold, "holdout", origins=model.origins))
+        measured(prepared_part(work, query, options, fold, "holdout"))
 
 
 @contextmanager

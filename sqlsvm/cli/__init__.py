@@ -1,6 +1,18 @@
 """`sqlsvm VERB ...`. Heavy imports stand inside the verbs, so that --help and a typing mistake are answered at once."""
 
-from sqlsvm.cli import compiling, demo, exporting, installed, reporting, scoring, stored, suggesting, training, verbs
+from sqlsvm.cli import (
+    compiling,
+    demo,
+    exporting,
+    installed,
+    learning,
+    reporting,
+    scoring,
+    stored,
+    suggesting,
+    training,
+    verbs,
+)
 from sqlsvm.cli.group import cli
 from sqlsvm.cli.running import main, run
 
@@ -10,6 +22,7 @@ __all__ = [
     "demo",
     "exporting",
     "installed",
+    "learning",
     "main",
     "reporting",
     "run",

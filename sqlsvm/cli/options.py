@@ -357,13 +357,6 @@ models_database = together(database, trust_wanted)
 
 _QUERY_HELP = "A query whose columns are the features and the label; - reads it from stdin."
 query_wanted = option("--query", metavar="FILE|SQL", callback=_query_text, help=_QUERY_HELP)
-query_or_suggestion = option("--query", metavar="FILE|SQL", callback=other_query, help=_QUERY_HELP)
-
-
-def needed_query(query: str | None) -> str:
-    if query is None:
-        raise Refused("--query is missing", _QUERY_HINT, click.get_current_context())
-    return query
 
 
 def beta_wanted(help: str) -> Callable[[Decorated], Decorated]:

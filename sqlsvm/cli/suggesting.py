@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import cli, examples, show_either
-from sqlsvm.cli.options import Refused, database, json_wanted, opened, option, together, typed
-from sqlsvm.options import AUTO, CHOSEN
+from sqlsvm.cli.options import database, json_wanted, opened, option, together
 from sqlsvm.suggestion.parameters import OF_HISTORY, PARAMETERS, TO_COME
 
 if TYPE_CHECKING:
@@ -28,16 +27,8 @@ def _asked(name: str, **settings: Any) -> Callable[[Any], Any]:
 SUGGESTING = *OF_HISTORY, *TO_COME
 """What says how a query is written."""
 _ways = together(*map(_asked, SUGGESTING))
-suggestion_wanted = together(_asked("table", required=True), _asked("label"), _asked("time"), _ways)
-in_place_of_query = together(
-    option(
-        "--suggest",
-        "suggested",
-        metavar="TABLE",
-        help="Write the query for a label of this table, as sqlsvm suggest does; with --label and --time.",
-    ),
-    _ways,
-)
+history_wanted = together(_asked("table", required=True), _ways)
+suggestion_wanted = together(history_wanted, _asked("label"), _asked("time"))
 
 
 @cli.command(
@@ -65,32 +56,11 @@ def suggest(dsn: str, as_json: bool, **wanted: Any) -> None:
 
     with opened(dsn) as engine:
         found = written(engine, wanted_of(**wanted))
-    _ask(found)
+    ask(found)
     show_either(as_json, lambda: {"query": found.query, "questions": found.questions}, lambda: found.query)
 
 
-def suggested_query(dsn: str, table: str, options: dict[str, Any], **more: Any) -> str:
-    """The query of a training, and what a training of such a query needs, unless the command line says it."""
-    from sqlsvm.suggestion.suggest import suggest as written
-
-    context = click.get_current_context()
-    for needed in ("label", "time") if not more["label_next"] else ():
-        if not options[needed]:
-            raise Refused(f"--suggest needs --{needed}", f"add --{needed} COLUMN", context)
-    roles = {name: options[name] for name in ("label", "time")}
-    with opened(dsn) as engine:
-        found = written(engine, wanted_of(table=table, **roles, **more))
-    _ask(found)
-    options |= {"label": found.label, "time": found.time}
-    wanted = {"nulls": "mean", **({"as_of": found.time} if found.is_dated else {})}
-    options |= {name: value for name, value in wanted.items() if not typed(name)}
-    is_fixed = any(typed(name) for name in CHOSEN) and AUTO not in (options[name] for name in CHOSEN)
-    if is_fixed and not (options["folds"] or options["holdout"]):
-        options["time"] = None  # only the suggestion needs it
-    return found.query
-
-
-def _ask(found: "Suggestion") -> None:
+def ask(found: "Suggestion") -> None:
     for question in found.questions:
         click.echo(f"note: {question}", err=True)
 

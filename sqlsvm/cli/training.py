@@ -11,25 +11,22 @@ import click
 from sqlsvm.cli import progress, several
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
-    Refused,
     declared,
     json_wanted,
     models_database,
-    needed_query,
     opened,
     option,
     place,
-    query_or_suggestion,
+    query_wanted,
     refuse_typed,
     together,
     typed,
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
-from sqlsvm.cli.suggesting import SUGGESTING, in_place_of_query, suggested_query
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
 from sqlsvm.measures import DECIDING
 from sqlsvm.options import OPTIONS
-from sqlsvm.rules import flag, named
+from sqlsvm.rules import named
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from sqlsvm.store import Store
 
 NOT_CONVERGED = 3
-_SUGGEST = "--suggest TABLE writes the query"
 
 name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="The name of the model.")
 place_wanted = together(
@@ -73,7 +69,6 @@ place_wanted = together(
     short_help="Train a model on the rows of a query, with a proof.",
     epilog=examples(
         "sqlsvm train --query features.sql --label late --name late_flights",
-        "sqlsvm train --suggest orders --label late --time placed_at --name late",
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
         "sqlsvm train --query features.sql --label late --name late_flights --resume",
         "sqlsvm train --query features.sql --label late --name late_flights --from late_flights",
@@ -85,15 +80,13 @@ place_wanted = together(
     ),
 )
 @models_database
-@query_or_suggestion
-@in_place_of_query
+@query_wanted
 @declared("train")
 @place_wanted
 @json_wanted
 def train(
     dsn: str,
-    query: str | None,
-    suggested: str | None,
+    query: str,
     name: str,
     model_file: str | None,
     resume: bool,
@@ -119,12 +112,6 @@ def train(
     """
     from sqlsvm.run.ahead import look_ahead
 
-    how = {name: options.pop(name) for name in SUGGESTING}
-    if suggested:
-        query = suggested_query(dsn, suggested, options, **how)
-    elif idle := [name for name in SUGGESTING if typed(name)]:
-        raise Refused(f"{flag(idle[0])} is only for --suggest", _SUGGEST, click.get_current_context())
-    query = needed_query(query)
     varied = several.varied(options)
     options = named(options, several=varied and varied.flag)
     refuse_typed(

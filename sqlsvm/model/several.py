@@ -87,7 +87,6 @@ def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None
         converged=all(part.converged for part in parts),
         intercept=0.0,
         scaled_intercept=None,
-        base=None,
         weights=Weights.of(),
         constraints=(),
         history=(),

@@ -1,10 +1,13 @@
 """How results print: `print` shows the text of the command line, and a cell of a notebook the same in HTML, in the
 colours of the notebook."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from io import StringIO
 from typing import Any, TextIO
+
+from rich.cells import cell_len, set_cell_size
 
 from sqlsvm.ask.describe import Description
 from sqlsvm.ask.explain import Explanation
@@ -14,6 +17,7 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook.told import reworded
+from sqlsvm.report.markup import Element, el
 from sqlsvm.run.components import Components
 
 _STYLE = (
@@ -31,6 +35,53 @@ def html(found: object) -> str:
 
 def preformatted(said: str) -> str:
     return f'<pre style="{_STYLE}">{escape(said)}</pre>'
+
+
+# -- elements: they take the colours of the notebook, light or dark ----------------------------------------------------
+
+
+def block(*children: object) -> str:
+    return str(el("div", *children, style="color: inherit; background: none; overflow-x: auto"))
+
+
+def heading(said: str) -> Element:
+    return el("strong", said)
+
+
+def paragraph(said: str) -> Element:
+    return el("p", said, style="margin: 0.4em 0")
+
+
+def table(titles: Sequence[str], *rows: Sequence[str]) -> Element:
+    """Numbers stand to the right."""
+
+    def row(tag: str, cells: Sequence[str]) -> Element:
+        return el("tr", [el(tag, cell, style=f"{_CELL}; text-align: {_side(cell)}") for cell in cells], style=_PLAIN)
+
+    return el("table", el("thead", row("th", titles)), el("tbody", [row("td", each) for each in rows]), style=_PLAIN)
+
+
+def _side(cell: str) -> str:
+    return "right" if re.fullmatch(r"[-+]?[\d.,]+(e[-+]\d+)?", cell) else "left"
+
+
+_PLAIN = "color: inherit; background: none; border-collapse: collapse; margin: 0"
+_CELL = "color: inherit; background: none; padding: 0.1em 0.8em 0.1em 0; vertical-align: top; white-space: pre-wrap"
+
+
+def fold(title: str, *children: object) -> Element:
+    return el("details", el("summary", title, style="cursor: pointer"), *children)
+
+
+def code(said: str) -> Element:
+    return el("pre", said, style=_STYLE)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Columns below each other, for a terminal."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    texts = ("  ".join(set_cell_size(cell, w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(texts)
 
 
 def _model(model: Model, stream: TextIO) -> str:

@@ -2,7 +2,9 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill
@@ -22,6 +24,19 @@ _NO_TABLES = "is it the right one?"
 _SET = re.compile(r"\b(use|add|with|need|needs) $")
 
 
+_AS_TYPED = ContextVar("_AS_TYPED", default=False)
+
+
+@contextmanager
+def as_typed() -> Iterator[None]:
+    """For the command line: errors name its options."""
+    before = _AS_TYPED.set(True)
+    try:
+        yield
+    finally:
+        _AS_TYPED.reset(before)
+
+
 def in_python(function: Callable[P, R]) -> Callable[P, R]:
     """What a caller calls: errors name parameters, and their traceback ends at the line of the caller, unless
     $SQLSVM_DEBUG is set."""
@@ -32,6 +47,8 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*given, **named)
         except SqlsvmError as error:
+            if _AS_TYPED.get():
+                raise
             error.message, error.args = (said := reworded(error.message)), (said,)
             error.hint = reworded(error.hint) if error.hint else None
             if os.environ.get("SQLSVM_DEBUG"):

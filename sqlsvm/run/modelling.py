@@ -22,7 +22,6 @@ from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import constants, ids, made_once, one_class, only_class, predicts_one
 from sqlsvm.run.problems import Problem
-from sqlsvm.run.rounding import is_far
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
@@ -49,8 +48,6 @@ def model_of(
     held_out: ByLabel = {} if left_out is None else _label_rows(left_out, unweighted)
     scaling, beta = problem.scaling, solution.beta
     constant = next((e for e in scaling.numbers if not e.feature), None)
-    scales = {e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature}
-    theta, centre = scaling.to_raw(beta), design.target.centre
     return Model(
         name=name,
         engine=database_of(engine, problem.work.engine),
@@ -70,14 +67,13 @@ def model_of(
         **asdict(proof),
         gap=proof.gap,
         converged=solution.converged,
-        intercept=float(design.moved(theta)[constant.index]) + centre if constant else 0.0,
-        base=float(theta[constant.index]) if constant and is_far(problem) else None,
+        intercept=float(design.moved(scaling.to_raw(beta))[constant.index]) + design.target.centre if constant else 0.0,
         weights=_weights(problem, beta, training.problem.nulls),
         label_centre=design.target.centre,
         label_width=scaling.label,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
-        scaling=scales,
+        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
         notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)),
         history=tuple(as_json(record) for record in solution.history),
         options=training.kept,
@@ -135,12 +131,11 @@ def _notes(
     some: Drawn | None,
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
-    beta = solution.beta
+    beta, proof = solution.beta, solution.certificate
     if problem.in_group and problem.drawn:  # there may be very many: the model says the rest once
         signed = problem.plan.design.target.signed
         if one := one_class(problem.drawn, beta) if signed else None:
             yield predicts_one(label_values[one > 0])
-        yield from _of_proof(training, solution)
         return
     yield from made_once(problem.query)
     yield from dict.fromkeys(f"{f.name} is a second output called {f.twin}" for f in problem.query.features if f.twin)
@@ -153,18 +148,6 @@ def _notes(
     yield from (each.note for each in problem.query.maps if each.note)
     read = {output.name for output in problem.query.outputs}
     yield from (f"{name} is a number: {TIMES[t].said}" for name, t in problem.query.times.items() if name in read)
-    yield from _of_proof(training, solution)
-    if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
-        return
-    if only := only_class(problem, solution, penalty, some):
-        said = predicts_one(label_values[only > 0])
-        as_they_are = training.problem.class_weight == "none"
-        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
-
-
-def _of_proof(training: Training, solution: Solution) -> Iterator[str]:
-    """Where a gap says less than it seems to."""
-    proof = solution.certificate
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
@@ -173,6 +156,12 @@ def _of_proof(training: Training, solution: Solution) -> Iterator[str]:
     if not solution.converged and solution.parts and solution.parts.largest == "rounding":
         share = solution.parts.rounding
         yield f"{share:.2g} of the gap is what the rounding of sums of doubles may do: more passes prove no more"
+    if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
+        return
+    if only := only_class(problem, solution, penalty, some):
+        said = predicts_one(label_values[only > 0])
+        as_they_are = training.problem.class_weight == "none"
+        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
 
 
 def trained_on(engine: Engine, text: str, problem: Data) -> TrainedOn:

@@ -1,4 +1,4 @@
-"""The verb suggest, and a training of what it writes."""
+"""The verb suggest, and the verb learn, which trains on what it writes."""
 
 import json
 
@@ -35,19 +35,28 @@ def test_it_prints_a_query(shop) -> None:  # type: ignore[no-untyped-def]
     assert {"late", "amount", "customers_age", "earlier_orders_mean_amount_20_days"} <= set(names)
 
 
-def test_a_training_of_it(shop, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    file = tmp_path / "late.json"
-    options = ("--loss", "logistic", "--lambda", "0.1", "--model-file", str(file))
-    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "orders", *WANTED[:-2], *options)
+def test_learn(shop, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """The model is kept, with its query, and its measures are those of evaluate."""
+    options = ("--dsn", f"duckdb:{shop}", "--no-compare")
+    how = ("--loss", "logistic", "--lambda", "0.1", "--json")
+    done = sqlsvm("learn", *options, "--table", "orders", *WANTED[:-2], *how)
     assert done.returncode == 0, done.stderr
-    shown = sqlsvm("show", "--model-file", str(file), "--json")
-    assert "earlier_orders_count" in shown.stdout
+    found = json.loads(done.stdout)
+    assert {"earlier_orders_count", "customers_age"} <= {each["feature"] for each in found["features"]}
+    evaluated = sqlsvm("evaluate", "model", *options[:2], "--json")
+    measured = json.loads(evaluated.stdout)["holdout"]
+    assert found["measures"]["sqlsvm"]["auc"] == measured["auc"]
+    assert json.loads(sqlsvm("show", "model", *options[:2], "--json").stdout)["query"] == found["query"]
+    shown = sqlsvm("learn", *options, "--table", "orders", *WANTED, "--lambda", "0.1", "--name", "late")
+    assert "baseline  0.5000" in shown.stdout
+    assert "all before placed_on" in shown.stdout
+    assert "Proof: objective" in shown.stdout
 
 
 def test_only_what_helps(shop, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = tmp_path / "late.json"
     options = ("--lambda", "0.1", "--l1", "0.02", "--nulls", "mean", "--model-file", str(file))
-    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "orders", *WANTED, *options)
+    done = sqlsvm("learn", "--dsn", f"duckdb:{shop}", "--table", "orders", *WANTED, *options, "--no-compare")
     assert done.returncode == 0, done.stderr
     whole = json.loads(file.read_text())
     shown = sqlsvm("show", "--model-file", str(file), "--sql")
@@ -70,18 +79,24 @@ def test_a_label_to_come(shop, tmp_path) -> None:  # type: ignore[no-untyped-def
         assert found.description[0][0] == "spent"
         rows = len(found.fetchall())
     file = tmp_path / "spent.json"
-    options = ("--loss", "squared", "--lambda", "0.1", "--model-file", str(file), "--json")
-    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "customers", *TO_COME, *options)
+    options = ("--lambda", "0.1", "--model-file", str(file), "--no-compare", "--json")
+    done = sqlsvm("learn", "--dsn", f"duckdb:{shop}", "--table", "customers", *TO_COME, *options)
     assert done.returncode == 0, done.stderr
-    model = json.loads(done.stdout)
-    assert (model["label"], model["join_rows"]) == ("label", rows)
-    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--query", "SELECT 1", "--label", "late", "--none")
-    assert "error: --none is only for --suggest" in done.stderr
+    assert json.loads(done.stdout)["measures"]["sqlsvm"]["r2"] > 0.5
+    model = json.loads(file.read_text())
+    assert (model["label"], model["options"]["problem"]["loss"], model["options"]["gap"]) == (
+        "label",
+        "squared",
+        "20 days",
+    )
+    assert model["join_rows"] < rows
 
 
 def test_what_is_missing(shop) -> None:  # type: ignore[no-untyped-def]
-    done = sqlsvm("train", "--dsn", f"duckdb:{shop}", "--suggest", "orders", "--label", "late")
-    assert done.returncode == 2
-    assert "error: --suggest needs --time\nHINT: add --time COLUMN" in done.stderr
+    done = sqlsvm("learn", "--dsn", f"duckdb:{shop}", "--table", "orders", "--label", "late")
+    assert done.returncode == 1
+    assert "error: --time is missing\nHINT: --time COLUMN of orders" in done.stderr
+    done = sqlsvm("learn", "--dsn", f"duckdb:{shop}", "--table", "orders", *WANTED, "--lambda", "0.1,0.2")
+    assert "error: learn trains one model, and --lambda has several values" in done.stderr
     done = sqlsvm("suggest", "--dsn", f"duckdb:{shop}", "--table", "orders", *WANTED[:-1], "20 moons")
     assert "error: --windows: '20 moons' is no span\nHINT: write 30 days" in done.stderr

@@ -43,6 +43,7 @@ LAYERS = (
     "report",
     "notebook",
     "estimator",
+    "learning",
     "mlflow",
     "demo",
     "cli",
