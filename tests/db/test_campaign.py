@@ -23,7 +23,7 @@ def test_what_was_found(shared_engine: Engine, seed: int) -> None:
     run(shared_engine, drawn(seed))
 
 
-@pytest.mark.thin(7)
+@pytest.mark.thin(20)
 @pytest.mark.parametrize("first", range(0, FEW, EACH))
 def test_random_trainings(shared_engine: Engine, first: int) -> None:
     """Each engine has its own; half of them have maps, and options that are not named."""

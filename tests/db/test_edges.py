@@ -21,6 +21,8 @@ from tests.ground.opened import build
 from tests.ground.trained import measured_both_ways, sensible, training
 from tests.typed import meant
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
     CREATE TABLE o (id INT, k INT, g INT, y INT, part INT, class TEXT, v FLOAT8, x FLOAT8, s INT);
     CREATE TABLE b (k INT, z FLOAT8)
@@ -49,6 +51,7 @@ def join(query: str, rows: int = 60) -> Join:
 MANY = "SELECT {}, b.z FROM o JOIN b ON b.k = o.k"
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_folds_of_a_label_whose_table_has_no_feature(engine: Engine, loss: str) -> None:
     """The label's rows fold into those of b, and no count went back to them."""
@@ -89,6 +92,7 @@ def test_fairness_of_an_empty_join(engine: Engine) -> None:
         train(engine, "m", made.query, training(constrain=("fair:s:0.05",)))
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize("options", [{"sample": 1}, {"sample": 1, "class_weight": "balanced"}])
 def test_a_group_with_one_class_by_passes(engine: Engine, options: dict[str, Any]) -> None:
     """The tables of a group that cannot be trained make room for those of the next."""
@@ -107,6 +111,7 @@ def test_components_of_a_column_of_nulls(engine: Engine) -> None:
     json.dumps(as_json(found), allow_nan=False)
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize("in_memory", [0, 100_000])
 @pytest.mark.parametrize(("loss", "unit"), [("squared", "1e-9"), ("squared", "1e6"), ("huber", "1e9")])
 def test_a_label_of_any_unit_is_proven(engine: Engine, unit: str, loss: str, in_memory: int) -> None:
@@ -185,6 +190,7 @@ def test_constraints_along_a_direction_without_curvature() -> None:
     assert found.x[0] - found.x[1] >= -1e-9
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize(("column", "now", "said"), [("a", "TEXT", "text, and was a number"), ("b", "INT", "a number")])
 def test_a_column_that_has_changed_its_type_is_no_other_feature(
     engine: Engine, column: str, now: str, said: str

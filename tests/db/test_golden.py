@@ -1,7 +1,7 @@
 """The SQL of one pass, shape by shape: sql/NAME.sql has tables and a query, sql/NAME.postgres.sql the pass over them.
 
-Each shape is asserted three ways: its text; its structure; and, on both engines, that the cut is the naive one.
-`SQLSVM_UPDATE_GOLDEN=1 pytest tests/db/test_golden.py` writes the texts anew: read the difference.
+Each shape is asserted by its structure, on both engines by a cut that is the naive one, and ten of them by their text.
+`make golden` writes the texts anew: read the difference.
 """
 
 import os
@@ -68,6 +68,13 @@ SHAPES = {
 }
 
 
+TEXTS = (
+    *("one_table", "weights", "star", "star_at_once", "categorical", "left_join", "left_join_to_many", "two_bags"),
+    *("merged_copies", "chain"),
+)
+"""Those that are also compared as text: one for each form of a statement."""
+
+
 def made(engine: Engine, name: str) -> str:
     """The query of a shape, over its tables."""
     tables, query = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").split("-- query\n")
@@ -77,7 +84,7 @@ def made(engine: Engine, name: str) -> str:
 
 def test_every_shape_has_a_file() -> None:
     assert {path.stem for path in FOLDER.glob("*.sql") if not path.stem.endswith(".postgres")} == SHAPES.keys()
-    assert {path.stem.removesuffix(".postgres") for path in FOLDER.glob("*.postgres.sql")} == SHAPES.keys()
+    assert {path.stem.removesuffix(".postgres") for path in FOLDER.glob("*.postgres.sql")} == {*TEXTS}
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -85,7 +92,8 @@ def test_text_and_structure(postgres: Engine, name: str) -> None:
     shape = SHAPES[name]
     plan = plan_of(postgres, made(postgres, name), shape.wish)
     program = tuple(oracle_pass(plan))
-    compare(name, "\n".join(written(s) for s in program))
+    if name in TEXTS:
+        compare(name, "\n".join(written(s) for s in program))
     assert len(plan.bags) == shape.bags
     assert (len(program), sum(s.table is not None for s in program)) == (shape.statements, shape.tables)
     assert_structure(program, links=shape.bags - 1)

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, StatementError, Text, Values
 from tests.ground import surface, svm
 from tests.ground.build import Options
 from tests.ground.data import MAX_JOIN_ROWS
 from tests.ground.reference import Reference, equality_classes, naive
 from tests.ground.schemas import Wishes, World, random_world, worlds
 from tests.ground.world import Item
-from tests.typed import asked
+from tests.twin import Twin
+from tests.typed import asked, run
 
 
 def seeded(seeds: range, **wishes: object) -> Iterator[World]:
@@ -135,7 +136,7 @@ def most(counts: exp.Select) -> exp.Select:
     )
 
 
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(database=None, suppress_health_check=list(HealthCheck))
 @given(world=worlds())
 def test_hypothesis_draws_the_same_kind_of_world(shared_duckdb: Engine, world: World) -> None:
     with world.created(shared_duckdb) as live:
@@ -343,3 +344,29 @@ def test_nulls_are_refused_filled_or_dropped(shared_duckdb: Engine) -> None:
             assert len(svm.design_matrix(joined, nulls="drop").y) == int(np.sum(~missing))
             assert np.isfinite(svm.design_matrix(joined, nulls="mean").x).all()
     assert met > 2
+
+
+# Both engines at once
+
+
+def test_an_answer_that_differs_names_its_statement(twin: Twin) -> None:
+    run(twin, "CREATE TABLE t (k INT, x FLOAT8); INSERT INTO t VALUES (1, 0.1), (2, 0.2), (2, 0.3)")
+    sums = "SELECT k, SUM(x) AS s FROM t GROUP BY k"
+    assert sorted(asked(twin, parse_one(sums))["s"]) == pytest.approx([0.1, 0.5])
+    for planted, said in {
+        "UPDATE t SET x = x + 1e-6 WHERE k = 1": r"\(1.0, 0.1\) and \(1.0, 0.100001\)\n.*\nPostgreSQL: SELECT k, SUM",
+        "INSERT INTO t VALUES (3, NULL)": "2 rows and 3 rows",
+        "ALTER TABLE t RENAME COLUMN x TO y": "column",
+    }.items():
+        twin.other.execute(Text(planted))
+        with pytest.raises((AssertionError, StatementError), match=said):
+            asked(twin, parse_one(sums))
+
+
+def test_a_statement_that_one_engine_refuses(twin: Twin) -> None:
+    run(twin, "CREATE TABLE t (k INT)")
+    twin.other.execute(Text("CREATE TABLE only_there (k INT)"))
+    with pytest.raises(AssertionError, match="only DuckDB refuses SELECT k FROM only_there"):
+        asked(twin, parse_one("SELECT k FROM only_there"))
+    with pytest.raises(StatementError):
+        asked(twin, parse_one("SELECT k FROM nowhere"))

@@ -1,6 +1,5 @@
 """`inspect` against the naive join: random schemas by the hundred, and joins far too large to make."""
 
-import os
 from collections.abc import Sequence
 from itertools import product
 
@@ -33,9 +32,6 @@ def test_random_schemas(shared_engine: Engine, start: int) -> None:
 
 
 @settings(
-    max_examples=12,
-    deadline=None,
-    derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(world=worlds(max_relations=4, max_rows=6))

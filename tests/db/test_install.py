@@ -1,6 +1,6 @@
 """What `install`, `upgrade` and `uninstall` leave in a database, for all that can be there before.
 
-`SQLSVM_UPDATE_GOLDEN=1 pytest tests/db/test_install.py` writes golden/installed.txt anew: read the difference.
+`make golden` writes the texts anew: read the difference.
 """
 
 import os

@@ -16,6 +16,8 @@ from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, opened
 from tests.typed import typed
 
+pytestmark = pytest.mark.twin
+
 JOIN = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
 HUGE = "9007199254740992, 9007199254740993, 5"
 
@@ -69,6 +71,7 @@ def test_citext_alone_is_counted(postgres: Engine) -> None:
 CASELESS = "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize("other", ["TEXT", 'TEXT COLLATE "C"'])
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_collation_that_takes_texts_for_one_another_is_refused_beside_one_that_does_not(
@@ -92,6 +95,7 @@ def test_a_collation_that_takes_texts_for_one_another_is_refused_beside_one_that
     assert_counted(engine, f"SELECT y, x, z FROM f JOIN d ON {condition}", 12)
 
 
+@pytest.mark.twin(False)
 def test_collations_of_one_kind_are_counted(engine: Engine) -> None:
     collation = "NOCASE" if engine.dialect == "duckdb" else "caseless"
     if engine.dialect == "postgres":
@@ -120,6 +124,7 @@ def test_an_index_that_compares_otherwise_says_nothing_of_a_key(postgres: Engine
     assert_counted(postgres, JOIN, 12)
 
 
+@pytest.mark.twin(False)
 def test_categories_that_a_collation_takes_for_one_another(engine: Engine) -> None:
     collation = "NOCASE" if engine.dialect == "duckdb" else "caseless"
     if engine.dialect == "postgres":

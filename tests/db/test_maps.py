@@ -554,7 +554,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "maps.postgres.sql"
 
 def test_text(postgres: Engine) -> None:
     """What is kept of a spline, of landmarks, of a quotient over two tables, and of a network with these weights.
-    Passes read it as they read columns. `SQLSVM_UPDATE_GOLDEN=1` writes it anew."""
+    Passes read it as they read columns. `make golden` writes it anew."""
     build(
         postgres,
         """CREATE TABLE s (k INT, y BOOLEAN, a FLOAT8); CREATE TABLE d (k INT PRIMARY KEY, b FLOAT8);

@@ -21,6 +21,8 @@ from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
 from tests.typed import meant, typed
 
+pytestmark = pytest.mark.twin
+
 VARIANTS = (Wish(), Wish(nulls="drop"), Wish(merged=True, tables=True), Wish(class_weights=(3, 2)))
 
 

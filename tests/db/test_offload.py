@@ -236,7 +236,7 @@ LABELS = {"flights": "late", "reduced": "big", "left_join": "churned"}
 
 @pytest.mark.parametrize("name", LABELS)
 def test_text(postgres: Engine, name: str) -> None:
-    """`SQLSVM_UPDATE_GOLDEN=1` writes the texts anew: read the difference."""
+    """`make golden` writes the texts anew: read the difference."""
     text = made(postgres, name)
     query = labelled(postgres, text, ProblemOptions(LABELS[name]))
     found = exports(Catalog(Facts(postgres), query))

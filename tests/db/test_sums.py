@@ -33,6 +33,8 @@ from tests.ground.world import World, noted
 from tests.psql import complaint, psql
 from tests.typed import typed
 
+pytestmark = pytest.mark.twin
+
 
 def summed(live: World, rng: np.random.Generator) -> exp.Select | None:
     """The query of a world with a number of each relation in one sum, in place of these numbers."""
@@ -186,6 +188,7 @@ def test_a_sum_without_a_name(tables: Engine) -> None:
     assert len(tables.fetch(predict(tables, model))["score"]) == model.join_rows
 
 
+@pytest.mark.twin(False)
 def test_weights_of_rows_count_in_the_variance_of_a_sum(tables: Engine) -> None:
     query = f"SELECT f.y, f.z + a.x AS s, a.n AS w {FROM}"
     asked_for = training(weight="w", lam=1e-2)
@@ -263,6 +266,7 @@ def test_sums_of_other_types_are_made(tables: Engine, output: str, why: str) -> 
     assert re.search(why, result.once.reason)
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize("role", ["label", "weight", "categorical"])
 def test_a_sum_folds_as_a_feature_only(tables: Engine, role: str) -> None:
     """For another role the whole is made."""
@@ -292,6 +296,7 @@ def test_explained(tables: Engine) -> None:
         assert names.count("variance of s") == 3
 
 
+@pytest.mark.twin(False)
 def test_no_part_is_made_to_know_whether_a_sum_is_null(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     """A LEFT JOIN loses no row, so what it finds is not asked for."""
     build(engine, "CREATE TABLE o AS SELECT g AS k, g % 7 AS x, g % 2 = 0 AS y FROM GENERATE_SERIES(1, 60) r(g)")

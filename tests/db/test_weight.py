@@ -13,6 +13,8 @@ from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.typed import typed
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
 CREATE TABLE f (k INT, y INT, x FLOAT8); CREATE TABLE d (k INT, z FLOAT8, w FLOAT8);
 INSERT INTO f VALUES (1, 1, 1), (1, 0, -1), (2, 1, 2), (2, 0, 0.5), (3, 1, 1.5), (3, 0, -2);

@@ -1,6 +1,6 @@
 """What `sqlsvm inspect` prints, shape by shape: draw/NAME.sql has tables and a query, draw/NAME.txt the text.
 
-`SQLSVM_UPDATE_GOLDEN=1 pytest tests/golden/test_draw.py` writes the texts anew: read the difference.
+`make golden` writes the texts anew: read the difference.
 """
 
 import io

@@ -330,6 +330,7 @@ def test_the_start_of_a_program_is_timed() -> None:
         measure.start(["no_such_module"])
 
 
+@pytest.mark.slow
 def test_a_competitor_that_is_not_installed_has_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = competitors.Competitor("missing", "duckdb", competitors.sampled, libraries=("no_such_module",))
     monkeypatch.setitem(competitors.COMPETITORS, "missing", missing)

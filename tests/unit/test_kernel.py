@@ -195,6 +195,7 @@ def test_rows_count_as_they_weigh() -> None:
     assert one.objective == pytest.approx(other.objective, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_every_round_proves_something() -> None:
     blocks, y = wide(7)
     task = Task(Joined.of(blocks), y, np.ones(300), 2e-4)
@@ -230,6 +231,7 @@ def test_pegasos_is_algorithm_1() -> None:
     assert after(400, walk).tolist() == alpha.tolist()
 
 
+@pytest.mark.slow
 def test_pegasos_comes_closer_and_proves_it() -> None:
     blocks, y = wide(9)
     task = Task(Joined.of(blocks), y, np.ones(300), 2e-2)

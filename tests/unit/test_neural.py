@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlsvm.engine.base import Values
@@ -112,7 +112,6 @@ def test_gradients_in_theta(network: Network, shape: tuple[int, ...], kernel: Ke
     np.testing.assert_allclose(of_batch, wanted, atol=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 8))
 def test_the_alignment_is_a_cosine(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
@@ -161,7 +160,6 @@ def rings(seed: int, rows: int = 60) -> Examples:
     return Examples(rng.normal(size=(rows, 3)) * np.where(y > 0, 2.0, 0.7)[:, None], y)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(KERNELS[:3]), st.floats(0.01, 1.0))
 def test_the_identity_of_section_4_1_2(seed: int, kernel: Kernel, strength: float) -> None:
     """A step takes 1 / (strength t) times the gradient from f, which is strength f, less y Phi(F(x)) if the example is

@@ -315,6 +315,7 @@ def test_wheel_carries_the_sql(tmp_path: Path) -> None:
     assert {f"sqlsvm/{name}" for name in templates} | others <= carried
 
 
+@pytest.mark.slow
 def test_the_source_distribution_makes_the_same_wheel(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path), "--target"]
     subprocess.run([*build, "sdist"], cwd=ROOT, check=True, capture_output=True)

@@ -98,7 +98,7 @@ def test_a_missing_operand_is_a_syntax_error(text: str, dialect: str) -> None:
         parse(text, dialect)
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(database=None)
 @given(
     text=st.one_of(
         st.text(max_size=20),
