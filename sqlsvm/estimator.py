@@ -106,7 +106,7 @@ class Relational(Fitted):
     quantile: float = 0.5
     delta: float = 1.0
     pieces: Sequence[Sequence[float | None]] | str = ()
-    nulls: Nulls = "error"
+    nulls: Nulls = "mean"
     positive: str | float | None = None
     categorical: str | Sequence[str] = ()
     top: str | Sequence[str] | Mapping[str, int] = ()
@@ -274,6 +274,7 @@ class Relational(Fitted):
             raise ParameterError(f"the loss {self.loss} is not for {type(self).__name__}", hint=hint)
         for name in OF_SESSION:
             del found[name]
+        found["classes"] = not self.of_numbers
         more = {"several": "a parameter" if several else None, "warm_start": self.warm_start}
         return Training.of(label=label, **named(found, **more))
 

@@ -18,7 +18,7 @@ from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.estimator import Relational, RelationalSVC, RelationalSVR, load
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.predict import query_rows
-from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE, probability_column
+from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE, Named
 from sqlsvm.notebook.frames import frame
 from sqlsvm.options import CHOSEN, OF_SESSION, OPTIONS
 from sqlsvm.times import TIMES
@@ -197,4 +197,4 @@ def _output_type(model: Model) -> str:
 
 
 def _named_probabilities(model: Model) -> list[str]:
-    return list(map(probability_column, model.kinds)) or [PROBABILITY]
+    return list(map(Named().of_class, model.kinds)) or [PROBABILITY]

@@ -31,10 +31,10 @@ MACHINES: tuple[Solver, ...] = "kernel", "pegasos"
 """The solvers that learn from a sample of the join rows."""
 Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
-Nulls = Literal["error", "mean", "mean+indicator", "drop"]
+Nulls = Literal["mean", "mean+indicator", "drop", "error"]
 INDICATOR = "mean+indicator"
 MEANS = ("mean", INDICATOR)
-"""With these a number that is NULL is replaced."""
+"""With these a number that is NULL is replaced, and rows whose label is NULL are left out."""
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 Intercept = bool | Literal["free"]
 Steps = Literal["strong", "paper"]
@@ -104,6 +104,8 @@ class Strength(Number):
 AUTO = "auto"
 FROM_LOSSES: tuple[ClassLoss, ...] = "hinge", "squared_hinge", "logistic"
 """What --loss auto chooses from. The first is kept unless another one is better."""
+OF_NUMBERS: NumberLoss = "squared"
+"""That of a label that is a number, where none is named."""
 LAMBDA = "lam"
 STRENGTHS = LAMBDA, "l1"
 CHOSEN = *STRENGTHS, "loss"
@@ -329,7 +331,19 @@ _TABLE = (
     Option("label", None, Name("column"), "The column of the query to predict.", _COLUMNS),
     Option("weight", None, Name("column"), "The column of the query that says how much a row counts.", _COLUMNS),
     Option(
-        "positive", None, Name("value"), "The label's value for the positive class, if it is not true or 1.", _QUERY
+        "positive",
+        None,
+        Name("value"),
+        "The label's value for the positive class, if it is not true, 1 or yes, or else the last of two.",
+        _QUERY,
+    ),
+    Option(
+        "classes",
+        False,
+        Truth(),
+        "Make a class of each value of a label that is a number. A number with more than two values is otherwise "
+        "predicted as one, with the squared loss, unless --loss, --positive, --class-weight, --probability or "
+        "--measure is for classes.",
     ),
     Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories; repeatable.", _COLUMNS),
     Option(
@@ -358,10 +372,11 @@ _TABLE = (
     ),
     Option(
         "nulls",
-        "error",
+        "mean",
         Choice(get_args(Nulls)),
-        "What to do about a NULL in a feature: stop; take the column's mean; mean+indicator: take the mean, and add "
-        "a feature COLUMN_known that is 1 where there is a number and else 0; or drop the row.",
+        "What to do about a NULL: mean: take the column's mean, and leave out rows whose label is NULL; "
+        "mean+indicator: the same, and add a feature COLUMN_known that is 1 where there is a number and else 0; drop "
+        "any row with a NULL; or stop with an error.",
         (*_COUNT, "components"),
     ),
     Option(

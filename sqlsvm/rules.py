@@ -19,6 +19,7 @@ from sqlsvm.options import (
     LAMBDA,
     MACHINES,
     NUMBER_LOSSES,
+    OF_NUMBERS,
     OPTIONS,
     STRENGTHS,
     UNNAMED,
@@ -167,7 +168,9 @@ def named(options: Facts, **more: Any) -> dict[str, Any]:
         whys = (said for when, said in UNCHOSEN if all(_of(facts, name) in values for name, values in when.items()))
         found["unchosen"] = next((why.format(**facts) for why in whys), "")
         found[LAMBDA] = _default(LAMBDA) if found["unchosen"] else OPTIONS[LAMBDA].unnamed
-    if "loss" in unnamed:
+    if "loss" in unnamed and options.get("measure") in {*deciding(A_NUMBER)} - {*deciding(TWO), *deciding(SEVERAL)}:
+        found["loss"] = OF_NUMBERS
+    elif "loss" in unnamed:
         is_chosen = found[LAMBDA] == AUTO and options.get("measure") != "loss" and not options.get("by")
         found["loss"] = OPTIONS["loss"].unnamed if is_chosen else _default("loss")
     return found

@@ -21,9 +21,12 @@ from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
 
+NEVER = -1e100
+"""The score of a class that is never predicted."""
 DRAWN = 200_000
 """Rows of the join: the accuracy is then known to about a thousandth."""
 
@@ -33,24 +36,23 @@ def confusion_of(problem: Data, model: Model) -> Confusion:
 
 
 def scored_by(problem: Data, model: Model) -> "Scored":
-    """The rows of the problem, whose classes must be those of the model."""
-    target, known = problem.plan.design.target, [str(each.value) for each in model.classes]
+    """The rows of the problem. Of a class that the model has not seen none is predicted: each is a miss."""
+    target, known = problem.plan.design.target, len(model.classes)
     assert isinstance(target, Classes)
-    if [*map(_spelled, known)] != [*map(_spelled, target.names)]:
-        raise OptionError(
-            f"the label {model.label} has other values now than those that model {model.name} was trained on",
-            detail=f"now {', '.join(target.names)}; then {', '.join(known)}",
-            hint="train the model again",
-        )
-    return Scored(problem, [theta_of(problem.plan, part) for part in model.parts], model.curves)
-
-
-def _spelled(name: str) -> str:
-    """A number as text may be 1.0 for 1, and a text may lack the blanks that its type has at the end."""
-    try:
-        return str(int(float(name))) if float(name).is_integer() else name
-    except ValueError:
-        return name.rstrip(" ")
+    thetas, curves = [theta_of(problem.plan, part) for part in model.parts], [*model.curves]
+    if others := target.names[known:]:
+        constant = problem.plan.design.constant
+        if constant is None:
+            raise OptionError(
+                f"the label {model.label} has values that model {model.name} was not trained on: {', '.join(others)}",
+                hint="train the model again",
+            )
+        steps.log(NOTE, "note: the model knows no %s %s: such rows are misses", model.label, ", ".join(others))
+        never = np.zeros(problem.plan.design.size)
+        never[constant] = NEVER
+        thetas += [never] * len(others)
+        curves += [Probability("isotonic", scores=(0.0,), shares=(0.0,))] * (len(others) if curves else 0)
+    return Scored(problem, thetas, curves)
 
 
 @dataclass(frozen=True)

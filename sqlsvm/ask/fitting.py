@@ -78,7 +78,7 @@ def bins_of_each(problem: Data, thetas: Sequence[Array]) -> list[ScoreBins]:
     """Of raw weights: one vector, or one for each class against all others."""
     if problem.part is not None:
         return bins_in_memory(problem.plan.design, problem.part, thetas)
-    return [_bins_of(own, theta) for own, theta in zip(against_others(problem), thetas, strict=True)]
+    return [_bins_of(own, theta) for own, theta in zip(against_others(problem), thetas, strict=False)]
 
 
 def _bins_of(problem: Data, theta: Array) -> ScoreBins:

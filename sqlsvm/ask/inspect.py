@@ -85,6 +85,7 @@ def inspect(
     positive: str | None = None,
     heavy: int = 0,
     approximate: bool = False,
+    classes: bool = False,
     **roles: Unpack[Roles],
 ) -> Inspection:
     """Read the facts of a feature query from one snapshot. The join is counted, not built. `heavy`: how many keys of
@@ -94,7 +95,7 @@ def inspect(
     query = read_query(engine, text, **roles)
     with naming_features(engine, query), reading(engine, query) as (work, query):
         steps.info("looking at rows and keys of the tables")
-        target = if_classes(engine, query, positive) if query.label else None
+        target = if_classes(engine, query, positive, classes=classes) if query.label else None
         catalog = checked(work.facts, query)
         query = catalog.query
         tree = join_tree(query, catalog)
@@ -122,7 +123,9 @@ def inspect(
 
 def inspect_model(engine: Engine, model: Model) -> Inspection:
     """The same for the query of a model, on the data as it is now."""
-    return inspect(engine, stored_query(engine, model), positive=model.positive, **roles_of(model))
+    return inspect(
+        engine, stored_query(engine, model), positive=model.positive, classes=bool(model.kinds), **roles_of(model)
+    )
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
 
 
 def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
-    query = shown(engine, query, "--as-of", as_of)
+    query = shown(Facts(engine), query, "--as-of", as_of)
     when, said = _when(engine, query, as_of)
     asked, dates, missed = _dates(engine, query, when)
     alias = query.label_relation
@@ -131,7 +131,10 @@ def _when(engine: Engine, query: FeatureQuery, as_of: str) -> tuple[exp.Expressi
     alias = query.label_relation
     relation, output = query.relation(alias), output_named(query, "--as-of", as_of, engine.fold)
     value = output.expression if output else None
-    value = value or sql.named(column_named(query, "--as-of", as_of, engine.fold).name, alias)
+    if not value:
+        column = column_named(query, "--as-of", as_of, engine.fold)
+        moved = [layer[column.name].value for layer in relation.computed if column.name in layer]
+        value = moved[0] if moved else sql.named(column.name, alias)
     (column,) = Facts(engine).columns(relation, [value])
     if column.kind not in DATES:
         hint = "take a date or a timestamp"
@@ -150,6 +153,7 @@ def _dates(
         is_labels = relation.alias == query.label_relation
         known = frozenset(label) if is_labels else frozenset()
         used = {c.name for c in query.used_columns(relation.alias)}
+        known |= {name for layer in relation.computed for name in layer}
         for column in relation.columns:
             is_when = not is_labels and _is_joined_with(query, relation, column, when)
             if column.kind in DATES and column.name not in known and not is_when:
@@ -165,7 +169,11 @@ def _dates(
 
 
 def _is_joined_with(query: FeatureQuery, relation: Relation, column: Column, when: exp.Expression) -> bool:
-    """Does a sub-query give the time back, to be joined by it? What else it reads is told by its other dates."""
+    """Is it the time, which the label's relation has from there, or does a sub-query give it back, to be joined by it?
+    What else that reads is told by its other dates."""
+    brought = query.relation(query.label_relation).brought
+    if brought and brought.names.get(sql.named(column.name, relation.alias)) == when.name:
+        return True
     equalities = [*query.equalities, *(e for join in query.left_joins for e in join.equalities)]
     sides = [{equality.left.expression, equality.right.expression} for equality in equalities]
     return bool(relation.once) and {sql.named(column.name, relation.alias), when} in sides

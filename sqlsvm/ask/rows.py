@@ -9,7 +9,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.plan.target import Target
+from sqlsvm.plan.target import Target, classes_known, two_known
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles
@@ -35,7 +35,7 @@ def on_all(
 ) -> Found:
     """`target` says what the rows are measured against, if it is not the label as it is."""
     with _rows(engine, model, offload) as (work, query):
-        return measured(prepared(work, query, options_of(model), target(query)))
+        return measured(prepared(work, query, options_of(model), target(query) or classes_of(work, query, model)))
 
 
 def on_parts(
@@ -56,15 +56,24 @@ def on_parts(
         for part in parts:
             with work.scratch():
                 of_part = held_out if held_out and part == "holdout" else measured
-                found[part] = of_part(prepared_part(work, query, options, holdout, part))
+                target = classes_of(work, query, model)
+                found[part] = of_part(prepared_part(work, query, options, holdout, part, target=target))
     return found
+
+
+def classes_of(work: Workspace, query: FeatureQuery, model: Model) -> Target | None:
+    """Those of the model: the label's relation may have others, and lack some. None if it says itself what they
+    are."""
+    if model.kinds:
+        return classes_known(work.engine, query, model.kinds)
+    return None if model.of_numbers else two_known(work.engine, query, model.trained_on.label_values)
 
 
 def on_fold(engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data], None], offload: bool | None) -> None:
     """The rows of a fold that the training of this model has not seen."""
     options = options_of(model)
     with _rows(engine, model, offload, fold) as (work, query):
-        measured(prepared_part(work, query, options, fold, "holdout"))
+        measured(prepared_part(work, query, options, fold, "holdout", target=classes_of(work, query, model)))
 
 
 @contextmanager

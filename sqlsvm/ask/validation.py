@@ -92,6 +92,8 @@ class Validation:
         known: dict[tuple[ProblemOptions, bytes], tuple[Measures, Measures]] = {}
         for name, thetas in weights.items():
             training, of = self._trainings[name], (name, problem.key.group)
+            if training.takes_numbers and not problem.plan.design.target.signed:
+                training = training.of_numbers()
             key = training.problem, np.array(thetas).tobytes()
             if key not in known:
                 known[key] = with_errors(problem, thetas, training.problem)

@@ -77,7 +77,7 @@ def _play(engine: "Engine", query: str) -> int:
 
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow a support vector machine is trained on that join, in place:\n")
-    training = Training.of(**named({"label": LABEL, "nulls": "mean", **dict.fromkeys(UNNAMED)}))
+    training = Training.of(**named({"label": LABEL, **dict.fromkeys(UNNAMED)}))
     return code_of(train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training))
 
 

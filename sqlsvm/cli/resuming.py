@@ -63,7 +63,7 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model:
-        training = with_start(engine, query, {name: training}, Clock())[name]
+        training = with_start(engine, query, {name: training}, Clock())[name].like(model)
     chosen = next(filter(None, (model.chosen, *(of.chosen for of in model.groups))), None) if model else None
     if model and chosen and chosen.options == training.chooses:
         training = training.as_chosen(model)

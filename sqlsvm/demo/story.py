@@ -33,7 +33,7 @@ def _now(made: Shop, written: bool) -> list[str]:
     heading = f"The query is in {QUERY_FILE}." if written else f"With the query above in {QUERY_FILE}:"
     steps = [
         f"sqlsvm inspect --dsn {dsn} --label {LABEL} --query {QUERY_FILE}",
-        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {QUERY_FILE} --nulls mean --lambda 1e-3{quicker}",
+        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {QUERY_FILE} --lambda 1e-3{quicker}",
         f'sqlsvm predict {MODEL} --dsn {dsn} --input "$(cat {QUERY_FILE}) LIMIT 5"',
     ]
     if duckdb:

@@ -25,6 +25,7 @@ from sqlsvm.model.score import (
     PROBABILITY,
     SCORE,
     Curve,
+    Named,
     Operand,
     Operands,
     chance_of,
@@ -34,7 +35,6 @@ from sqlsvm.model.score import (
     predictions,
     predictions_of_classes,
     probabilities_of_classes,
-    probability_column,
     score,
 )
 from sqlsvm.model.stored_query import stored_query
@@ -65,23 +65,35 @@ def predict(engine: Engine, model: Model, rows: str | None = None, *, probabilit
         model.must_be_likely()
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
-    own = list(map(probability_column, model.kinds)) or [PROBABILITY]
-    for column in columns:
-        if engine.fold(column.name, True) in (SCORE, PREDICTION, *(own if probability else [])):
-            hint = "give it another name in a SELECT of your own"
-            raise OptionError(f"the rows have a column {column.name} already", hint=hint)
+    named = _named(columns, model, probability=probability)
     operands, again = _operands(engine, model, columns, "r"), _operands(engine, model, columns, "s")
     curves = curves_of(model, again) if probability else []
     if model.kinds:
         _check_distinct(columns)
         scores = [score(part, operands) for part in model.against_others]
-        return predictions_of_classes(source, [c.name for c in columns], scores, model.kinds, curves)
+        return predictions_of_classes(source, [c.name for c in columns], scores, model.kinds, curves, named)
     made = score(model, operands)
     if model.of_numbers:
-        return numbers(source, made)
+        return numbers(source, made, named)
     single = engine.abilities.single  # 0.9 is equal to no real, but the real that is written 0.9 is
     type = next((single for c in columns if (c.name, c.type) == (model.label, single)), None)
-    return predictions(source, made, model.trained_on.label_values, type, *curves)
+    return predictions(source, made, model.trained_on.label_values, type, next(iter(curves), None), named)
+
+
+def _named(columns: tuple[Column, ...], model: Model, *, probability: bool) -> Named:
+    """What is added has another name if the rows have a column of its name, in letters of any case."""
+    taken = {column.name.lower() for column in columns}
+
+    def free(name: str) -> str:
+        own = [Named(probability=name).of_class(kind) for kind in model.kinds] if name == PROBABILITY else []
+        if not taken.intersection(each.lower() for each in own or [name]):
+            return name
+        if f"{sql.WORKING}{name}" in taken:
+            hint = "give them other names in a SELECT of your own"
+            raise OptionError(f"the rows have columns {name} and {sql.WORKING}{name} already", hint=hint)
+        return f"{sql.WORKING}{name}"
+
+    return Named(free(SCORE), free(PREDICTION), free(PROBABILITY) if probability else PROBABILITY)
 
 
 def _check_distinct(columns: tuple[Column, ...]) -> None:

@@ -10,6 +10,7 @@ is NULL.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -24,6 +25,20 @@ from sqlsvm.model.probability import STEEPEST, Probability
 from sqlsvm.plan.design import as_number
 
 SCORE, PREDICTION, PROBABILITY = "score", "prediction", "probability"
+
+
+class Named(NamedTuple):
+    """What the columns of a prediction are called."""
+
+    score: str = SCORE
+    prediction: str = PREDICTION
+    probability: str = PROBABILITY
+
+    def of_class(self, value: object) -> str:
+        return f"{self.probability}_{value}"
+
+
+USUAL = Named()
 HIDDEN = "sqlsvm_s"
 """With a number, the score of a class."""
 CHANCE, TOTAL = "sqlsvm_p", "sqlsvm_total"
@@ -47,18 +62,20 @@ def predictions(
     labels: tuple[object, ...],
     type: str | None = None,
     curve: "Curve | None" = None,
+    named: Named = USUAL,
 ) -> exp.Select:
     """SELECT r.*, score, prediction, probability FROM (rows) AS r; the expression sees the columns of r. `type` is that
     of predictions, if it is not that of the values."""
-    scored, s = sql.fenced(_with_more(rows, [(score, SCORE)], "r")), exp.column(SCORE, table="s")
+    scored, s = sql.fenced(_with_more(rows, [(score, named.score)], "r")), exp.column(named.score, table="s")
     found = prediction(s, labels)
-    more: sql.Named = [(exp.cast(found, type) if type else found, PREDICTION)]
-    return _with_more(scored, [*more, *([(curve(s), PROBABILITY)] if curve else [])], "s")
+    more: sql.Named = [(exp.cast(found, type) if type else found, named.prediction)]
+    return _with_more(scored, [*more, *([(curve(s), named.probability)] if curve else [])], "s")
 
 
-def numbers(rows: exp.Query, score: exp.Expression) -> exp.Select:
+def numbers(rows: exp.Query, score: exp.Expression, named: Named = USUAL) -> exp.Select:
     """SELECT r.*, score, the same as prediction FROM (rows) AS r: where the label is a number."""
-    return _with_more(_with_more(rows, [(score, SCORE)], "r"), [(exp.column(SCORE, table="s"), PREDICTION)], "s")
+    scored = _with_more(rows, [(score, named.score)], "r")
+    return _with_more(scored, [(exp.column(named.score, table="s"), named.prediction)], "s")
 
 
 def prediction(score: exp.Expression, labels: tuple[object, ...]) -> exp.Expression:
@@ -74,6 +91,7 @@ def predictions_of_classes(
     scores: Sequence[exp.Expression],
     values: Sequence[object],
     curves: Sequence["Curve"] = (),
+    named: Named = USUAL,
 ) -> exp.Select:
     """SELECT the columns of these names, the largest score, the class that has it, the probability of each class FROM
     (rows) AS r."""
@@ -81,19 +99,15 @@ def predictions_of_classes(
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     kept = [exp.column(name, table="s", quoted=True) for name in names]
     best = sql.greatest(*each)
-    found = exp.select(*kept, exp.alias_(best, SCORE), exp.alias_(best_class(each, values), PREDICTION))
+    found = exp.select(*kept, exp.alias_(best, named.score), exp.alias_(best_class(each, values), named.prediction))
     if not curves:
         return found.from_(sql.derived(scored, "s"), copy=False)
     found = sql.also(found, [(curve(s), own) for own, curve, s in zip(_chances(curves), curves, each, strict=True)])
-    own, known = sql.fenced(found.from_(sql.derived(scored, "s"), copy=False)), [*names, SCORE, PREDICTION]
+    own, known = sql.fenced(found.from_(sql.derived(scored, "s"), copy=False)), [*names, named.score, named.prediction]
     outputs: list[exp.Expr] = [exp.column(name, table="t", quoted=True) for name in known]
     made = zip(normalised(curves, "t"), values, strict=True)
-    outputs += [exp.alias_(p, probability_column(value), quoted=True) for p, value in made]
+    outputs += [exp.alias_(p, named.of_class(value), quoted=True) for p, value in made]
     return exp.select(*outputs).from_(sql.derived(_with_total(own, curves), "t"), copy=False)
-
-
-def probability_column(value: object) -> str:
-    return f"{PROBABILITY}_{value}"
 
 
 def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence["Curve"]) -> exp.Expression:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
 from sqlsvm.maps import formula
@@ -29,7 +30,7 @@ def graph(model: Model) -> Any:
     except ImportError as error:
         raise OptionError("onnx is not installed", hint="pip install 'sqlsvm[export]'") from error
     check_texts(model.ungrouped_only("a graph has one", AS_GROUPS).linear())
-    made = _Graph()
+    made = _Graph(frozenset(term.feature for term in model.inputs))
     columns = {name: column for each in model.maps for name, column in _mapped(made, each).items()}
     each = [_score(made, part, columns) for part in model.parts]
     score = made.node("Concat", *each, axis=1) if model.classes else each[0]
@@ -43,7 +44,7 @@ def graph(model: Model) -> Any:
         (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.inputs
     ]
     given = [helper.make_tensor_value_info(name, type, [None, 1]) for name, type in inputs]
-    found = [helper.make_tensor_value_info(n, t, [None, 1 if n == "label" else len(each)]) for n, t in outputs]
+    found = [helper.make_tensor_value_info(n, t, [None, 1 if n.endswith("label") else len(each)]) for n, t in outputs]
     body = helper.make_graph(made.nodes, "sqlsvm", given, found, initializer=made.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     result = helper.make_model(body, producer_name="sqlsvm", opset_imports=opsets, ir_version=9)
@@ -53,6 +54,8 @@ def graph(model: Model) -> Any:
 
 @dataclass
 class _Graph:
+    taken: frozenset[str]
+    """Names of inputs, which no output has."""
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 
@@ -67,6 +70,7 @@ class _Graph:
         """The name of its output."""
         from onnx import helper
 
+        name = f"{sql.WORKING}{name}" if name in self.taken else name
         output = name or f"value {len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **more))
         return output

@@ -8,7 +8,7 @@ signs, and the code is the origin.
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from math import frexp
@@ -146,6 +146,8 @@ class Classes(Target):
     """The values in the order of their codes, as text."""
     chosen: int = 1
     """The code of the class that is +1."""
+    lacking: bool = False
+    """May rows have none of these values, and a class no rows?"""
 
     signed = True
 
@@ -268,8 +270,8 @@ def _of_values(engine: Engine, query: FeatureQuery, label: Feature, positive: st
     return Binary(label, code, values=_two_numbers(label, positive, seen))
 
 
-MOST = 100
-"""Classes that are trained."""
+MOST, SHOWN = 100, 4
+"""Classes that are trained; values that a message names."""
 
 
 def _classes(label: Feature, values: list[str], positive: str | None) -> Classes | None:
@@ -278,40 +280,90 @@ def _classes(label: Feature, values: list[str], positive: str | None) -> Classes
     if positive is not None or len(values) <= 2:
         return None
     if label.kind == "numeric":
-        if len(values) > MOST or any(not float(value).is_integer() for value in values):
+        if not may_be_classes(values):
             raise _no_class(label, values)
         values = sorted(values, key=float)
     if len(values) > MOST:
         raise DataError(
             f"the label {label.name} has more than {MOST} values in {label.relation}",
-            detail=f"among them {_quoted(values[:4])}",
+            detail=f"among them {_quoted(values[:SHOWN])}",
             hint="put rare values together in the query: CASE WHEN ... THEN ... ELSE 'other' END",
         )
+    return _classes_of(label, values)
+
+
+def _classes_of(label: Feature, values: Sequence[str], *, lacking: bool = False) -> Classes:
     code = sql.match(label.expression.copy(), ((_literal(label, v), k) for k, v in enumerate(values, 1)))
-    return Classes(label, code, names=tuple(values))
+    return Classes(label, code, names=tuple(values), lacking=lacking)
 
 
 def _no_class(label: Feature, values: Sequence[str]) -> DataError:
     return DataError(
         f"the label {label.name} has more than two values in {label.relation}",
-        detail=f"among them {_quoted(values[:4])}",
-        hint="to predict a number, use a loss for numbers, such as --loss huber; to predict a class, "
+        detail=f"among them {_quoted(values[:SHOWN])}",
+        hint="to predict a number, use a loss for numbers, such as --loss squared; to predict a class, "
         f"make two of them: {label.name} > 0 AS {label.name}_is_positive",
     )
 
 
-MANY = 4
-"""A number with more values is probably no name of a class."""
-
-
-def if_classes(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Target | None:
-    """The label as a target of classes, or None for a number with many values: no class was asked for, and it may be
-    predicted."""
+def if_classes(
+    engine: Engine, query: FeatureQuery, positive: str | None = None, *, classes: bool = False
+) -> Target | None:
+    """The label as a target of classes, or None for a number with more than two values, unless it is known that it has
+    classes."""
     label = named(query.label)
     values = _seen(engine, query, label, positive)
-    if label.kind == "numeric" and positive is None and len(values) > MANY:
+    if label.kind == "numeric" and positive is None and len(values) > 2 and not classes:
         return None
     return _of_values(engine, query, label, positive, values)
+
+
+def numbers_in(engine: Engine, query: FeatureQuery) -> list[str]:
+    """Up to MOST + 1 values of a label that is a number with more than two; else none."""
+    label = named(query.label)
+    values = [*_seen(engine, query, label, None)] if label.kind == "numeric" else []
+    return values if len(values) > 2 else []
+
+
+def may_be_classes(values: Sequence[str]) -> bool:
+    """Can such numbers be names of classes?"""
+    return len(values) <= MOST and all(float(value).is_integer() for value in values)
+
+
+def without_classes(engine: Engine, query: FeatureQuery, lost: Collection[str], positive: str | None = None) -> Target:
+    """The label as a target without some of its values."""
+    label = named(query.label)
+    seen = {name: value for name, value in _seen(engine, query, label, positive).items() if name not in lost}
+    found = _of_values(engine, query, label, positive, seen)
+    return replace(found, lacking=True) if isinstance(found, Classes) else found
+
+
+def classes_known(engine: Engine, query: FeatureQuery, values: Sequence[object]) -> Classes:
+    """The label as a target of these classes, and after them of those that it has besides."""
+    label = named(query.label)
+    seen = {spelled(name): name for name in _seen(engine, query, label, None)}
+    known = [spelled(str(value)) for value in values]
+    names = [*(seen.get(each, str(value)) for each, value in zip(known, values, strict=True))]
+    return _classes_of(label, [*names, *(name for each, name in seen.items() if each not in known)], lacking=True)
+
+
+def two_known(engine: Engine, query: FeatureQuery, values: Sequence[object]) -> Binary | None:
+    """The label as a target of the two of its values that a model knows; None if it has no others."""
+    label = named(query.label)
+    seen = {spelled(name): name for name in _seen(engine, query, label, None)}
+    known = [seen.get(spelled(str(value))) for value in values]
+    if len(seen) <= 2 or None in known:
+        return None
+    signs = ((_literal(label, str(value)), sign) for value, sign in zip(known, (-1, 1), strict=True))
+    return Binary(label, sql.match(label.expression.copy(), signs), values=(values[0], values[1]))
+
+
+def spelled(name: str) -> str:
+    """A number as text may be 1.0 for 1, and a text may lack the blanks that its type has at the end."""
+    try:
+        return str(int(float(name))) if float(name).is_integer() else name
+    except ValueError:
+        return name.rstrip(" ")
 
 
 def named(label: T | None) -> T:
@@ -384,20 +436,22 @@ def _sign_of(
         return _sign(label, _as_rounded(engine, _rows(query, label), label, _chosen(label, values, positive)))
     if label.kind == "numeric" and any({float(v) for v in values} <= usual for usual in ({-1.0, 1.0}, {0.0, 1.0})):
         return _sign(label, _literal(label, "1"))
-    shown = " and ".join(map(repr, values))
-    raise DataError(
-        f"the label {label.name} has the value{'s' if len(values) > 1 else ''} {shown}",
-        hint=f"say which one is the positive class: {' or '.join(_likely(values))}",
-    )
+    if len(values) == 1:
+        raise DataError(
+            f"the label {label.name} has the value {values[0]!r}",
+            hint=f"say whether it is the positive class: --positive {shlex.quote(values[0])}",
+        )
+    return _sign(label, _as_rounded(engine, _rows(query, label), label, _likely(label, values)))
 
 
 _TRUE = frozenset(("1", "t", "true", "y", "yes"))
 
 
-def _likely(values: Sequence[str]) -> Iterator[str]:
-    """The option with the only value that means yes, or with each value."""
+def _likely(label: Feature, values: Sequence[str]) -> str:
+    """The only value that means yes, or the last one in order."""
     meant = [value for value in values if value.strip().casefold() in _TRUE]
-    return (f"--positive {shlex.quote(value)}" for value in (meant if len(meant) == 1 else values))
+    ordered = sorted(values, key=float) if label.kind == "numeric" else values
+    return meant[0] if len(meant) == 1 and label.kind != "numeric" else ordered[-1]
 
 
 def _rows(query: FeatureQuery, label: Feature) -> exp.Query:
@@ -409,7 +463,7 @@ def _seen(engine: Engine, query: FeatureQuery, label: Feature, positive: str | N
     boolean need not be read."""
     if label.kind == "boolean" and positive is None:
         return {}
-    most, v = MANY if positive is not None else MOST, sql.column("v")
+    most, v = SHOWN if positive is not None else MOST, sql.column("v")
     seen = sql.distinct(sql.derived(_rows(query, label), "r")).limit(most + 1)
     found = engine.fetch(sql.select([(sql.text(v), "text"), (v.copy(), "v")], sql.derived(seen, "s")))
     return dict(sorted(zip(found["text"].tolist(), found["v"].tolist(), strict=True), key=itemgetter(0)))
@@ -431,7 +485,7 @@ def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str
     one = sql.equal(label.expression.copy(), first).sql(dialect)
     return DataError(
         f"the label {label.name} has more than two values in {label.relation}",
-        detail=f"among them {_quoted(values[:4])}",
+        detail=f"among them {_quoted(values[:SHOWN])}",
         hint=f"leave the others out: WHERE {few}, or make two classes of them: {one} AS {label.name}_is_one",
     )
 

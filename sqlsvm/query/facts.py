@@ -75,6 +75,12 @@ class Facts:
         found = exp.select("*").from_(sql.derived(some, "r")).where(exp.Is(this=sql.column("v"), expression=exp.null()))
         return one(self.engine, sql.select([(sql.count(), "n")], sql.derived(found.limit(1), "r")))["n"] > 0
 
+    def nulls(self, relation: Relation, value: exp.Expression) -> float:
+        """In so many rows of a relation a value is NULL."""
+        rows = sql.derived(relation.rows([(value.copy(), "v")]), "r")
+        found = sql.where(sql.select([(sql.count(), "n")], rows), sql.is_null(sql.column("v")))
+        return float(one(self.engine, found)["n"])
+
     def is_key(self, query: FeatureQuery, alias: str, terms: Terms) -> bool:
         """Does each value of these terms occur once in the rows among which a join looks?"""
         return self.of(query.relation(alias).partners).is_unique(terms)

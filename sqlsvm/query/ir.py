@@ -379,6 +379,10 @@ class FeatureQuery:
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""
+    labelled_only: bool = False
+    """Are rows whose label is NULL left out? They are found when rows are read, as they may be made only then."""
+    unlabelled: float = 0.0
+    """So many rows of the label's relation were left out for that; NaN if some were, and it is not known how many."""
     marks: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
     time: Moment | None = None

@@ -39,13 +39,16 @@ def column_of(feature: str, columns: Mapping[str, T], fold: Fold | None = None, 
 
 
 def output_named(query: FeatureQuery, flag: str, typed: str, fold: Fold) -> Feature | None:
-    """A feature over the relation that has the label; an error if it is over others, or is the label or the weight."""
+    """A feature over the relation that has the label, unless that has its value as a column; an error if it is over
+    others, or is the label or the weight."""
     roles = {"label": query.label, "weight": query.weight}
     for role, other in roles.items():
         if other and meant(typed, [other.name], fold):
             raise OptionError(f"{flag}: {other.name} is the {role}", hint="take another column")
     own = meant(typed, [f.name for f in query.features], fold)
     found = [f for f in query.features if f.name == own]
+    if any(own in layer for layer in query.relation(query.label_relation).computed):
+        return None
     if found and {f.relation for f in found} != {query.label_relation}:
         raise _elsewhere(query, flag, typed)
     return found[0] if found else None

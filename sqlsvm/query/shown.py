@@ -1,4 +1,5 @@
-"""A column that an option names, and that a query which is made as a whole does not return: it returns that too."""
+"""A column that an option names, and that the label's relation has not: one of another relation that its rows find, or
+one that a query which is made as a whole does not return."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,18 +9,20 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.query.facts import Rule
+from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import FeatureQuery, Relation
 from sqlsvm.query.named import meant
+from sqlsvm.query.rewrites.meet import at_label
 from sqlsvm.query.sources import from_items
 
 
 def showing(option: str, name: str | None) -> Rule:
-    return lambda query, facts: shown(facts.engine, query, option, name) if name else query
+    return lambda query, facts: shown(facts, query, option, name) if name else query
 
 
-def shown(engine: Engine, query: FeatureQuery, option: str, name: str) -> FeatureQuery:
+def shown(facts: Facts, query: FeatureQuery, option: str, name: str) -> FeatureQuery:
     """The query with this column of the table that has the label, or of the only one that has such a column."""
+    engine, query = facts.engine, at_label(query, facts, name)
     relation = query.relation(query.label_relation)
     source: exp.Expr = relation.source.copy()
     inner = source.this if relation.once and isinstance(source, exp.Subquery) else None

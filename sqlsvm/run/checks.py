@@ -1,6 +1,6 @@
 """What the moments of a join must be, so that something can be learnt from it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import isfinite
 
 from sqlsvm.errors import DataError
@@ -17,20 +17,36 @@ class Lacking(DataError):
     """There are no rows, or none of one class."""
 
 
+class LostClasses(DataError):
+    """No row of the join has these of more than two classes."""
+
+    def __init__(self, target: Classes, lost: Sequence[str]) -> None:
+        label = target.label.name
+        super().__init__(
+            f"no row of the join has the {label} {lost[0]!r}, so nothing can be learnt of that class",
+            hint=f"leave it out in WHERE: {label} <> '{lost[0]}'",
+        )
+        self.lost = tuple(lost)
+
+
 def check_rows(plan: Plan, moments: Moments) -> None:
     """Refuse a join without rows, or with one class. A ranking has one: its rows are pairs, the better one first."""
     label = plan.design.target.label.name
-    if moments.n_unlabelled > 0:
+    target = plan.design.target
+    lacking = isinstance(target, Classes) and target.lacking
+    if moments.n_unlabelled > 0 and not lacking:
         raise DataError(
             f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
-            hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
+            hint="leave them out: --nulls mean or drop, or WHERE ... IS NOT NULL in the query",
         )
     check_some(plan, moments)
     if moments.label:
         check_label(plan, moments.label)
         return
-    if isinstance(plan.design.target, Classes):
-        check_classes(plan.design.target, moments)
+    if isinstance(target, Classes):
+        lost = [name for name, n in zip(target.names, moments.of_codes, strict=True) if not n > 0]
+        if lost and not lacking:
+            raise LostClasses(target, lost)
         return
     if plan.design.constant is None:
         return
@@ -64,16 +80,6 @@ def check_some(plan: Plan, moments: Moments) -> None:
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
         hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
         raise Lacking(what, hint=hint)
-
-
-def check_classes(target: Classes, moments: Moments) -> None:
-    """Refuse a class that the join has lost."""
-    for name, n in zip(target.names, moments.of_codes, strict=True):
-        if not n > 0:
-            raise DataError(
-                f"no row of the join has the {target.label.name} {name!r}, so nothing can be learnt of that class",
-                hint=f"leave it out in WHERE: {target.label.name} <> '{name}'",
-            )
 
 
 def check_label(plan: Plan, found: LabelMoments) -> None:

@@ -14,6 +14,7 @@ from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query import FeatureQuery, Relation
 from sqlsvm.query.ir import MADE
+from sqlsvm.query.rewrites.nulls import with_label
 from sqlsvm.query.whole import RESULT, check_steady
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.workspace import Workspace, workspace
@@ -28,7 +29,7 @@ def reading(
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
     """A workspace for a query, whose parts that no join tree has are made in it."""
     with workspace(engine, clock, query.tables) as work:
-        yield work, made(work, query)
+        yield work, with_label(made(work, query), work.facts)
 
 
 def made(work: Workspace, query: FeatureQuery) -> FeatureQuery:

@@ -10,11 +10,11 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
-from sqlsvm.plan.target import Target
+from sqlsvm.plan.target import Classes, Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.query.rewrites.split import HeldOut, Part, part_of, start_of
-from sqlsvm.run.checks import Lacking, check_rows
+from sqlsvm.run.checks import Lacking, LostClasses, check_rows
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import derived
 from sqlsvm.run.measuring import read_moments
@@ -59,8 +59,10 @@ def counted_part(
     part: Part,
     target: Target | None = None,
 ) -> Moments:
-    """How many join rows of each class a part of a marked query has; an error if it lacks one. Leaves no table."""
+    """How many join rows of each class a part of a marked query has; an error if it lacks one of two. Leaves no
+    table."""
     target = target or options.target(work.engine, query)
+    target = replace(target, lacking=True) if isinstance(target, Classes) else target
     query = part_of(part)(without_nulls(query, work.facts) if options.nulls == "drop" else query, work.facts)
     with _told_of(holdout, part), work.scratch():
         bare = replace(kept(work, query), features=())
@@ -87,6 +89,8 @@ def _told_of(holdout: HeldOut, part: Part) -> Iterator[None]:
     steps.info("selecting the rows that %s %s", holdout.said, _VERBS[part])
     try:
         yield
+    except LostClasses:
+        raise
     except DataError as error:
         again = f"; {holdout.hint}" if isinstance(error, Lacking) else ""
         these = f"of the rows that {holdout.said} {_VERBS[part]}{again}"

@@ -16,11 +16,11 @@ from sqlsvm.model.weights import Weights
 from sqlsvm.options import MEANS
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
-from sqlsvm.plan.target import read_label_values
+from sqlsvm.plan.target import Binary, Target, read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.notes import constants, ids, made_once, one_class, only_class, predicts_one
+from sqlsvm.run.notes import constants, ids, made_once, nulls, one_class, only_class, predicts_one
 from sqlsvm.run.problems import Problem
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
@@ -48,13 +48,14 @@ def model_of(
     held_out: ByLabel = {} if left_out is None else _label_rows(left_out, unweighted)
     scaling, beta = problem.scaling, solution.beta
     constant = next((e for e in scaling.numbers if not e.feature), None)
+    guessed = _guessed(training, design.target, known.label_values)
     return Model(
         name=name,
         engine=database_of(engine, problem.work.engine),
         query=text,
         dialect=engine.dialect,
         label=design.target.label.name,
-        positive=training.problem.positive,
+        positive=str(known.label_values[1]) if guessed else training.problem.positive,
         lam=training.lam,
         solver=training.solver,
         counting=problem.plan.method if problem.drawn is None else IN_MEMORY,
@@ -80,6 +81,13 @@ def model_of(
         maps=problem.query.maps,
         trained_on=replace(known, held_out=held_out),
     )
+
+
+def _guessed(training: Training, target: Target, values: tuple[object, ...]) -> bool:
+    """Has the label two values, of which none was named as the positive one, and none is it as a matter of course?"""
+    if training.problem.positive is not None or not isinstance(target, Binary) or target.label.kind == "boolean":
+        return False
+    return not any({*values} <= usual for usual in ({0, 1, None}, {-1, 1, None}))
 
 
 def database_of(engine: Engine, here: Engine) -> str:
@@ -139,6 +147,10 @@ def _notes(
         return
     yield from made_once(problem.query)
     yield from dict.fromkeys(f"{f.name} is a second output called {f.twin}" for f in problem.query.features if f.twin)
+    yield from nulls(problem)
+    if _guessed(training, target := problem.plan.design.target, label_values):
+        no, yes = label_values
+        yield f"{target.label.name} is {no!r} or {yes!r}: {yes!r} is the positive class, unless --positive names it"
     yield from ids(problem)
     if training.is_kernel:
         if training.machine.kernel == "sigmoid":

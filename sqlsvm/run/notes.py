@@ -1,6 +1,7 @@
 """What a training found that its user may not expect: features that are constant, a model that predicts one class."""
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 
 import numpy as np
 from sqlglot import exp
@@ -17,6 +18,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Solution
+from sqlsvm.terminal import row_count, share
 from sqlsvm.times import DATES
 
 UNLIKELY = 0.9
@@ -72,6 +74,22 @@ def constants(problem: Data, beta: Array) -> Iterator[str]:
         return
     for name, weight in found.items():
         yield f"feature {name} is {value[name]:g} in every row of the join: its scaled weight is {weight:g}"
+
+
+def nulls(problem: Data) -> Iterator[str]:
+    """Rows that have no label, and numbers in whose place the mean stands."""
+    query, design, moments = problem.query, problem.plan.design, problem.moments
+    if query.label and query.unlabelled:
+        number = "some rows" if isnan(query.unlabelled) else row_count(query.unlabelled)
+        alias = query.label.relation
+        of = "the query" if alias == RESULT else query.relation(alias).table or alias
+        yield f"{query.label.name} is NULL in {number} of {of}: these are left out"
+    missing = {c.feature: moments.total[c.index] for c in design.coordinates if c.role == "missing"}
+    some = sorted(((n, name) for name, n in missing.items() if n > 0.0), reverse=True)
+    if some:
+        said = (" is NULL", " of the rows"), *[("", "")] * len(some)
+        each = [f"{name}{a} in {share(n, moments.n)}{b}" for (n, name), (a, b) in zip(some, said, strict=False)]
+        yield f"{listed(each)}: the mean of the others stands there, unless --nulls says otherwise"
 
 
 def ids(problem: Data) -> Iterator[str]:

@@ -15,7 +15,7 @@ from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
-from sqlsvm.plan.target import Target, named
+from sqlsvm.plan.target import Target, named, without_classes
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles, read_query
@@ -27,13 +27,13 @@ from sqlsvm.query.rewrites.split import HeldOut, marked, timed
 from sqlsvm.query.shown import showing
 from sqlsvm.reading import made
 from sqlsvm.rules import refuse
-from sqlsvm.run.checks import Lacking
+from sqlsvm.run.checks import Lacking, LostClasses
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.missing import missing, nulls_of
-from sqlsvm.run.notes import at_random
+from sqlsvm.run.notes import at_random, listed
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.terminal import NOTE
@@ -88,6 +88,7 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
     if options.rare:
         own = (replace(f, rare=options.rare) if f.kind == "categorical" else f for f in query.features)
         query = replace(query, features=tuple(own))
+    query = replace(query, labelled_only=options.nulls in MEANS)
     return readable(read)(query, facts)
 
 
@@ -129,11 +130,11 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Da
     """The problem to train on, and the sizes of the part that is held out. It says which rows have a NULL and are left
     out."""
     if training.problem.nulls != "drop" or training.problem.weight:
-        return _opened(work, query, training, None)
+        return _with_classes(work, query, training, None)
     target = training.problem.target(work.engine, query)
     nulls = nulls_of(work, query, target)
     try:
-        problem, left_out = _opened(work, query, training, target)
+        problem, left_out = _with_classes(work, query, training, target)
     except Lacking as error:
         if nulls is None:
             raise
@@ -141,6 +142,20 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Da
     if nulls:
         steps.log(NOTE, "note: %s", nulls.said(problem.rows + (left_out.n if left_out else 0)))
     return problem, left_out
+
+
+def _with_classes(
+    work: Workspace, query: FeatureQuery, training: Training, target: Target | None
+) -> tuple[Data, Moments | None]:
+    """Without the classes that no row of the join has: the values of the label are read from its relation alone."""
+    before = work.tables
+    try:
+        return _opened(work, query, training, target)
+    except LostClasses as error:
+        work.drop([table for table in work.tables if table not in before])
+        target = without_classes(work.engine, query, error.lost, training.problem.positive)
+        steps.log(NOTE, "note: no row to train on has the %s %s", target.label.name, listed(error.lost))
+        return _opened(work, query, training, target)
 
 
 def _opened(

@@ -10,6 +10,8 @@ from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model
 from sqlsvm.options import DEFAULTS, LAMBDA, MACHINES
 from sqlsvm.plan.scaling import Moments
+from sqlsvm.plan.target import may_be_classes, numbers_in
+from sqlsvm.query import FeatureQuery
 from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data
@@ -75,15 +77,32 @@ def train_each(
                 from sqlsvm.run.groups import check_number
 
                 check_number(work.engine, query)
+            trainings, taken = of_label(work.engine, query, trainings)
+            training = next(iter(trainings.values()))
             with choice_of(trainings, StatementError):
                 data, left_out = opened(work, query, training.ungrouped)
             refuse({**facts, "classes": data.plan.design.target.classes}, "label known")
             kept = NOTHING if training.solver in MACHINES else continuations
             known = trained_on(engine, text, data)
             making = Making(engine, text, trainings, known, kept, start, on_passes, on_fold)
-            return in_groups(making, data, left_out) if training.problem.by else making.models(data, left_out)
+            models = in_groups(making, data, left_out) if training.problem.by else making.models(data, left_out)
+            return [replace(model, notes=(*model.notes, *taken)) for model in models]
 
     return with_choice(trainings, made)
+
+
+def of_label(
+    engine: Engine, query: FeatureQuery, trainings: Mapping[str, Training]
+) -> tuple[Mapping[str, Training], list[str]]:
+    """With the loss of numbers, if the label is one and nothing says that it has classes; and what its user may not
+    expect."""
+    if not all(training.takes_numbers for training in trainings.values()):
+        return trainings, []
+    if not (values := numbers_in(engine, query)):
+        return trainings, []
+    said = f"{query.label and query.label.name} has {len(values)} values and is taken as a number"
+    notes = [f"{said}; --classes makes a class of each"] if may_be_classes(values) else []
+    return {name: training.of_numbers() for name, training in trainings.items()}, notes
 
 
 def in_groups(making: Making, data: Data, left_out: Moments | None) -> list[Model]:
@@ -120,11 +139,15 @@ def settled_on(engine: Engine, text: str, training: Training) -> Training:
 
 def _settled(engine: Engine, text: str, trainings: Mapping[str, Training]) -> Training:
     (training,) = trainings.values()
-    if not training.chooses:
+    if not (training.chooses or training.takes_numbers):
         return training
     with choice_of(trainings, StatementError):
         query = query_of(engine, text, training)
         with reading(engine, query, Clock()) as (work, query):
+            trainings, _ = of_label(work.engine, query, trainings)
+            training = trainings[""]
+            if not training.chooses:
+                return training
             found, _ = chosen(Problems(opened(work, query, training)[0], trainings))
     return found.trainings[""]
 

@@ -4,13 +4,25 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, cast
 
 from sqlsvm.lab.kernel.machine import Machine
+from sqlsvm.measures import NUMBER, deciding
 from sqlsvm.model.model import Model
 from sqlsvm.options import AUTO as AUTO_WORD
-from sqlsvm.options import CHOSEN, DEFAULTS, LAMBDA, OPTIONS, STRENGTHS, LossName, ProbabilityMethod, Solver, check
+from sqlsvm.options import (
+    CHOSEN,
+    DEFAULTS,
+    LAMBDA,
+    OF_NUMBERS,
+    OPTIONS,
+    STRENGTHS,
+    LossName,
+    ProbabilityMethod,
+    Solver,
+    check,
+)
 from sqlsvm.plan.constraints import given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Folds, HeldOut, Holdout, OfFold
-from sqlsvm.rules import NET, refuse
+from sqlsvm.rules import CUTS, NET, refuse
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.solution import Effort
@@ -47,6 +59,7 @@ class Training:
     """Those that are not named: where they cannot be chosen they have their defaults, and nothing is refused."""
     unchosen: str = ""
     """Why lambda has its default."""
+    classes: bool = DEFAULTS["classes"]
 
     def __post_init__(self) -> None:
         check(self)
@@ -107,12 +120,28 @@ class Training:
 
     def as_chosen(self, model: Model) -> "Training":
         """With what a model has where it is auto."""
-        return self.settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
+        return self.like(model).settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""
         chooses = tuple(name for name in self.chooses if name not in self.unnamed)
         return replace(self, chooses=chooses, unchosen=why)
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Is a label that is a number predicted as one? Nothing that is named is for classes."""
+        named, problem = self.measure is not None and self.measure not in deciding(NUMBER), self.problem
+        named = named or self.classes or self.probability is not None or problem.positive is not None
+        return "loss" in self.unnamed and self.solver in CUTS and problem.class_weight == "none" and not named
+
+    def of_numbers(self) -> "Training":
+        """For such a label."""
+        chooses = tuple(name for name in self.chooses if name != "loss")
+        return replace(self, chooses=chooses, problem=replace(self.problem, loss=OF_NUMBERS))
+
+    def like(self, model: Model) -> "Training":
+        """For a number, if the label of a model was one."""
+        return self.of_numbers() if model.of_numbers and self.takes_numbers else self
 
     @property
     def ungrouped(self) -> "Training":

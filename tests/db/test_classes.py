@@ -17,6 +17,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
@@ -24,7 +25,9 @@ from sqlsvm.ask.validation import Validation
 from sqlsvm.compile.together import can_share
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.measures import MEASURES
 from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.probability import Probability
@@ -337,7 +340,7 @@ def test_what_probabilities_of_all_sizes_cost(engine: Engine) -> None:
 def test_the_first_of_equal_scores_wins(engine: Engine) -> None:
     """A NULL has no class."""
     build(engine, "CREATE TABLE f (y TEXT, x FLOAT8); INSERT INTO f VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4)")
-    model = train(engine, "m", "SELECT f.y, f.x FROM f", training(lam=1e-1))
+    model = train(engine, "m", "SELECT f.y, f.x FROM f", training(lam=1e-1, nulls="error"))
     same = replace(model, classes=tuple(replace(model.classes[0], value=each.value) for each in model.classes))
     rows = asked(engine, predict(engine, same, "SELECT f.x FROM f UNION ALL SELECT NULL"))
     assert sorted(map(str, rows["prediction"].tolist())) == ["None", "a", "a", "a", "a"]
@@ -353,7 +356,7 @@ def test_the_first_of_equal_scores_wins(engine: Engine) -> None:
         (["a", "b", "c"], {"class_weight": (1.0, 2.0)}, "--class-weight W-:W\\+ is for two classes"),
         (["a", "b", "c"], {"loss": "huber"}, "the loss huber needs a label that is a number"),
         ([0.5, 1.5, 2.5], {}, "the label y has more than two values in f"),
-        (["a", "b", None, "c"], {}, "the label y is NULL in 1 rows"),
+        (["a", "b", None, "c"], {"nulls": "error"}, "the label y is NULL in 1 rows"),
     ],
 )
 def test_bad_input(engine: Engine, values: list[Any], options: dict[str, Any], said: str) -> None:
@@ -392,16 +395,44 @@ def test_values_of_any_type(engine: Engine, kind: str, values: list[Any]) -> Non
     assert found.measures["accuracy"] == pytest.approx(right / 15)
 
 
-def test_a_class_that_the_join_loses(engine: Engine) -> None:
+def test_classes_are_those_of_the_join(engine: Engine) -> None:
+    """Not those of the table: a class that no row of the join has is left out, also where only two are left."""
     build(
         engine,
-        """CREATE TABLE f (y TEXT, k INT, x FLOAT8); INSERT INTO f VALUES ('a', 1, 1), ('b', 1, 2), ('c', 2, 3);
-        CREATE TABLE d (k INT PRIMARY KEY, z FLOAT8); INSERT INTO d VALUES (1, 1)""",
+        """CREATE TABLE f AS SELECT n, n % 5 AS k, n % 5 + n % 3 / 4.0 AS x FROM generate_series(1, 60) AS g(n);
+        CREATE TABLE d (k INT PRIMARY KEY, name TEXT);
+        INSERT INTO d VALUES (0, 'a'), (1, 'b'), (2, 'c'), (3, 'd')""",
     )
-    text = "SELECT f.y, f.x, d.z FROM f JOIN d ON d.k = f.k"
-    with pytest.raises(DataError, match="no row of the join has the y 'c'"):
-        train(engine, "m", text, training())
-    assert as_json(inspect(engine, text, label="y"))["label"]["rows"] == {"a": 1.0, "b": 1.0, "c": 0.0}
+    text = "SELECT f.k AS y, f.x, d.name FROM f JOIN d ON d.k = f.k"
+    for where, values in (("", (0, 1, 2, 3)), (" WHERE d.name < 'd'", (0, 1, 2)), (" WHERE d.name < 'c'", (0, 1))):
+        model = train(engine, "m", text + where, training(lam=1e-2))
+        assert model.trained_on.label_values == values
+        found = on_all(engine, model, partial(measure, model=model))
+        predicted = asked(engine, predict(engine, model))
+        right = np.mean(predicted["y"].astype(int) == predicted["prediction"].astype(int))
+        assert isinstance(found, Evaluation | Confusion)
+        assert MEASURES["accuracy"].value(found) == pytest.approx(right)
+    assert as_json(inspect(engine, text, label="y"))["label"] is None
+
+
+def test_a_class_that_only_rows_held_out_have_is_a_miss(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    build(
+        engine,
+        """CREATE TABLE f AS SELECT n, CASE WHEN n > 54 THEN 'late' ELSE substr('abc', n % 3 + 1, 1) END AS y,
+        n % 3 + n % 7 / 9.0 AS x FROM generate_series(1, 60) AS g(n)""",
+    )
+    asked_for = training(lam=1e-2, time="n", holdout=0.2, loss="logistic", probability="sigmoid")
+    model = with_probabilities(engine, [train(engine, "m", "SELECT y, x, n FROM f", asked_for)])[0]
+    assert model.trained_on.label_values == ("a", "b", "c")
+    found = on_parts(engine, model, partial(measure, model=model), ["holdout"])["holdout"]
+    assert isinstance(found, Confusion)
+    assert (found.values, found.rows.tolist()) == (("a", "b", "c", "late"), [2.0, 2.0, 2.0, 6.0])
+    assert found.matrix[:, 3].tolist() == [0.0] * 4
+    assert found.measures["accuracy"] == pytest.approx(np.trace(found.matrix) / 12)
+    assert found.measures["log_loss"] > 6 / 12 * -np.log(2.0**-52)
+    notes = "no row to train on has the y late", "the model knows no y late: such rows are misses"
+    assert {f"note: {said}" for said in notes} <= {*caplog.messages}
 
 
 def test_a_report(duckdb: Engine) -> None:
@@ -434,7 +465,7 @@ def test_functions_in_psql(installed: Engine) -> None:
     """predict gives the class of the driver; what is for one vector of weights says so."""
     join = classed("categories")
     with join.created(installed):
-        model = train(installed, "kinds", join.query, training(lam=1e-2, categorical=join.categorical))
+        model = train(installed, "kinds", join.query, training(lam=1e-2, categorical=join.categorical, nulls="error"))
         open_store(installed).save(model)
         rows = predict(installed, model).limit(200).subquery("q")
         by_function = "sqlsvm.predict('kinds', to_jsonb(q.*)) AS p"

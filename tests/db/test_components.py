@@ -58,10 +58,10 @@ def test_it_takes_nulls_as_a_training_does(engine: Engine) -> None:
     x = np.where(rows[:, 1] > 6, np.nan, rows[:, 0])
     rows = np.column_stack([x, rows[:, 1], rows[:, 3]])
     with pytest.raises(DataError, match="feature x is NULL in"):
-        components(engine, text, label="y")
+        components(engine, text, label="y", nulls="error")
     agrees(components(engine, text, k=3, label="y", nulls="drop"), rows[~np.isnan(x)])
     rows[np.isnan(x), 0] = np.nanmean(x)
-    agrees(components(engine, text, k=3, label="y", nulls="mean"), rows)
+    agrees(components(engine, text, k=3, label="y"), rows)
 
 
 def test_what_it_refuses(duckdb: Engine) -> None:

@@ -314,7 +314,7 @@ def test_refused(engine: Engine, case: str) -> None:
 def test_another_split_is_no_remedy_for_a_null(duckdb: Engine) -> None:
     build(duckdb, "CREATE TABLE t AS SELECT g % 2 = 0 AS y, NULLIF(g, 7) AS x FROM GENERATE_SERIES(0, 40) r(g)")
     with pytest.raises(DataError, match="x is NULL in 1 row") as refused:
-        train(duckdb, "m", "SELECT t.y, t.x FROM t", training(holdout=0.1, seed=1))
+        train(duckdb, "m", "SELECT t.y, t.x FROM t", training(holdout=0.1, seed=1, nulls="error"))
     assert refused.value.detail == "of the rows that --holdout 0.1 leaves to train on"
 
 

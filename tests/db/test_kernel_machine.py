@@ -257,7 +257,7 @@ def test_pegasos_is_certified(engine: Engine) -> None:
 def test_bad_input(engine: Engine, solver: str) -> None:
     shop(engine, np.random.default_rng(12), nulls=True)
     with pytest.raises(DataError, match=r"feature age is NULL in \d+ rows of the join"):
-        trained(engine, QUERY.replace(", o.amount + 2 * c.age AS worth", ""), solver=solver)
+        trained(engine, QUERY.replace(", o.amount + 2 * c.age AS worth", ""), solver=solver, nulls="error")
     with pytest.raises(DataError, match="the label y has one class only"):
         trained(engine, f"{QUERY} WHERE o.y = 1", solver=solver, nulls="drop")
 

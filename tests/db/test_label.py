@@ -82,6 +82,24 @@ def test_the_positive_value(
         assert told(engine, type, values, positive=positive) == expected
 
 
+@pytest.mark.parametrize(
+    ("type", "values", "positive"),
+    [
+        ("TEXT", "('no'), ('yes')", "yes"),
+        ("TEXT", "('N'), ('Y')", "Y"),
+        ("TEXT", "('yes'), ('zero')", "yes"),
+        ("TEXT", "('True'), ('False')", "True"),
+        ("TEXT", "('big dog'), ('cat')", "cat"),
+        ("INT", "(10), (9)", "10"),
+        ("REAL", "(0.9), (0.1)", "0.9"),
+    ],
+)
+def test_of_two_values_one_is_positive(engine: Engine, type: str, values: str, positive: str) -> None:
+    """What means yes, or else the last one."""
+    values = f"{values}, {values.split(', ')[0]}"
+    assert told(engine, type, values) == told(engine, type, values, positive=positive)
+
+
 def test_equal_numbers_of_different_spelling_are_one_value(postgres: Engine) -> None:
     assert told(postgres, "NUMERIC", "(0), (0.0), (1), (1.00)") == (2, 2, 0)
 
@@ -112,46 +130,9 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
     [
         (
             "TEXT",
-            "('no'), ('yes')",
-            None,
-            "the label y has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive yes",
-        ),
-        (
-            "TEXT",
-            "('N'), ('Y')",
-            None,
-            "the label y has the values 'N' and 'Y'\nHINT: say which one is the positive class: --positive Y",
-        ),
-        (
-            "TEXT",
-            "('True'), ('False')",
-            None,
-            "the label y has the values 'False' and 'True'\nHINT: say which one is the positive class: --positive True",
-        ),
-        (
-            "TEXT",
-            "('big dog'), ('cat')",
-            None,
-            "the label y has the values 'big dog' and 'cat'\n"
-            "HINT: say which one is the positive class: --positive 'big dog' or --positive cat",
-        ),
-        (
-            "TEXT",
-            "('not so'), ('yes')",
-            None,
-            "the label y has the values 'not so' and 'yes'\nHINT: say which one is the positive class: --positive yes",
-        ),
-        (
-            "TEXT",
             "('no')",
             None,
-            "the label y has the value 'no'\nHINT: say which one is the positive class: --positive no",
-        ),
-        (
-            "INT",
-            "(1), (2)",
-            None,
-            "the label y has the values '1' and '2'\nHINT: say which one is the positive class: --positive 1",
+            "the label y has the value 'no'\nHINT: say whether it is the positive class: --positive no",
         ),
         (
             "TEXT",

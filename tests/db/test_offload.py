@@ -218,7 +218,7 @@ def test_what_else_a_training_may_be_asked(postgres: Engine) -> None:
     for more in ({"nulls": "mean", "class_weight": "balanced"}, {"nulls": "drop"}, {"nulls": "mean", "weight": "w"}):
         assert_same(postgres, text, positive="yes", categorical=("x", "b"), **more)
     with pytest.raises(DataError, match="feature z is NULL in 2 rows"):
-        assert_same(postgres, text, positive="yes")
+        assert_same(postgres, text, positive="yes", nulls="error")
 
 
 # -- what is sent ------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import Kind, Of, input_rows, predict, save, score_sql, write_csv, write_parquet
+from sqlsvm.model.to_onnx import graph
 from sqlsvm.options import Nulls
 from sqlsvm.plan.target import read_label_values, target_of
 from sqlsvm.query.read_query import read_query
@@ -123,7 +125,7 @@ def test_nan_is_no_score(engine: Engine) -> None:
 
 REFUSED = {
     "SELECT id, price, color, fresh FROM (SELECT *, colour AS color FROM shop) s": "did you mean color?",
-    "SELECT *, 1 AS score FROM shop": "the rows have a column score already",
+    "SELECT *, 1 AS score, 2 AS sqlsvm_score FROM shop": "the rows have columns score and sqlsvm_score already",
     "SELECT 1; SELECT 2": "neither a table nor one SELECT",
     "DELETE FROM shop": "neither a table nor one SELECT",
     "WITH gone AS (DELETE FROM shop RETURNING *) SELECT * FROM gone": "neither a table nor one SELECT",
@@ -136,6 +138,41 @@ def test_rows_that_cannot_be_scored(engine: Engine) -> None:
     for rows, message in REFUSED.items():
         with pytest.raises(OptionError, match=re.escape(message)):
             predict(engine, model, rows)
+
+
+def test_columns_that_are_called_as_outputs_are(engine: Engine) -> None:
+    """The outputs are called otherwise. Letters of any case are alike: readers of views and files may not tell them
+    apart."""
+    model = shop(engine)
+    found = fetch(engine, predict(engine, model, 'SELECT *, 7 AS "Score", 8 AS prediction, 9 AS probability FROM shop'))
+    assert list(found)[-5:] == ["Score", "prediction", "probability", "sqlsvm_score", "sqlsvm_prediction"]
+    assert dict(zip(found["id"], found["sqlsvm_score"], strict=True)) == {1: 2.625, 2: -1.25, 3: 0.0625, 4: -3.375}
+    assert {*found["Score"]} == {7}
+
+
+@pytest.mark.parametrize("label", ["score", "Prediction"])
+def test_a_label_that_is_called_as_an_output_is(engine: Engine, label: str, tmp_path: Path) -> None:
+    """Of two classes, of more, and a number: as rows, in a view and in a file."""
+    rows = "SELECT n, n % 4 AS k, n % 4 + n % 3 / 4.0 AS x FROM generate_series(1, 40) AS g(n)"
+    build(engine, f"CREATE TABLE f AS {rows}")
+    kinds: tuple[tuple[str, dict[str, Any]], ...] = ("k > 1", {}), ("k", {}), ("k", {"loss": "squared"})
+    for value, options in kinds:
+        text = f'SELECT {value} AS "{label}", x, n AS probability FROM f'
+        model = train(engine, "m", text, training(label, lam=1e-2, **options))
+        made = predict(engine, model)
+        found = fetch(engine, made)
+        names = [name if name != label.lower() else f"sqlsvm_{name}" for name in ("score", "prediction")]
+        assert list(found)[-2:] == names
+        if not options:
+            assert np.mean(np.array(found[label]) == np.array(found[names[1]])) > 0.5
+        save(engine, made, "v", "view", overwrite=True)
+        with (tmp_path / "rows.csv").open("w") as out:
+            assert write_csv(engine, made, out) == 40
+        assert (tmp_path / "rows.csv").read_text().splitlines()[0] == ",".join(found)
+        outputs = [each.name for each in graph(model).graph.output]
+        assert outputs[:1] + outputs[-1:] == ["score", "score" if options else "label"]
+    taken = modelled([number("score", 1.0), number("x", 2.0)], label="y", dialect=engine.dialect)
+    assert [each.name for each in graph(taken).graph.output] == ["sqlsvm_score", "label"]
 
 
 def test_outputs_without_a_name(engine: Engine) -> None:

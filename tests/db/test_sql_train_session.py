@@ -196,7 +196,9 @@ CHANGES = {
 def test_data_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) -> None:
     install(postgres)
     build(postgres, SMALL)
-    compiled(postgres, "small", "SELECT f.y, f.x, p.z FROM f JOIN p ON p.k = f.k", training(positive="yes"))
+    compiled(
+        postgres, "small", "SELECT f.y, f.x, p.z FROM f JOIN p ON p.k = f.k", training(positive="yes", nulls="error")
+    )
     assert trained(postgres, postgres_dsn, "small", tol=0.5).version == 1
     for change, message in CHANGES.items():
         said = complaint(postgres_dsn, f"BEGIN; {change}; SELECT sqlsvm.train('small');")

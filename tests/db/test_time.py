@@ -214,3 +214,38 @@ def test_a_random_split_is_said(engine: Engine, caplog: pytest.LogCaptureFixture
     assert said(QUERY, split_by="c") == []
     assert said(QUERY, time="day") == []
     assert said("SELECT y, x FROM (SELECT y, x FROM o) AS s") == []
+
+
+FOUND: dict[str, dict[str, Any]] = {
+    "an output elsewhere": {"time": "day", "holdout": 0.2},
+    "forward": {"time": "day", "folds": 3},
+    "an expression": {"time": "later", "holdout": 0.2},
+    "no output": {"split_by": "circuit", "holdout": 0.4},
+    "of folds": {"split_by": "circuit", "folds": 3},
+    "equal by the join": {"split_by": "race", "holdout": 0.4},
+}
+
+
+@pytest.mark.thin(2)
+@pytest.mark.parametrize("case", FOUND)
+def test_what_the_label_finds_by_unique_keys_splits_it(engine: Engine, case: str) -> None:
+    """As if the label's table had that column itself."""
+    build(
+        engine,
+        """CREATE TABLE races AS SELECT race, DATE '2020-01-01' + CAST(race * 37 % 100 AS INT) AS day,
+        race % 9 AS circuit
+        FROM generate_series(1, 50) AS g(race);
+        CREATE TABLE results AS SELECT n, n % 50 + 1 AS race, n * 7919 % 13 AS grid, n * 7919 % 13 + n % 5 < 7 AS podium
+        FROM generate_series(1, 400) AS g(n);
+        CREATE TABLE whole AS SELECT n, podium, grid, races.* FROM results JOIN races USING (race)""",
+    )
+    outputs = "podium, grid, ra.race, day, day + 3 AS later, circuit + grid AS z"
+    text, asked_for = f"SELECT {outputs} FROM results r JOIN races ra USING (race)", FOUND[case]
+    alone = f"SELECT {outputs.replace('ra.', '')} FROM whole"
+    svcs = [RelationalSVC(lam=1e-2, **asked_for).fit(engine, each, "podium") for each in (text, alone)]
+    ours, theirs = (svc.model_ for svc in svcs)
+    assert (ours.features, ours.join_rows) == (theirs.features, theirs.join_rows)
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-3)
+    assert ours.trained_on.held_out == theirs.trained_on.held_out
+    if "split_by" not in asked_for and "folds" in asked_for:
+        assert ours.validation["auc"].mean == pytest.approx(theirs.validation["auc"].mean, abs=1e-6)

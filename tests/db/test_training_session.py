@@ -60,19 +60,14 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "null": (
         f"SELECT f.y, f.z, g.u {JOIN} WHERE f.k = 1",
-        {},
+        {"nulls": "error"},
         f"feature z is NULL in 2 rows of the join\n{NULL_HINT}",
     ),
     "null label": (
         f"SELECT f.y, g.u {JOIN}",
-        {},
+        {"nulls": "error"},
         "the label y is NULL in 1 rows of the join\n"
-        "HINT: leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
-    ),
-    "two words": (
-        f"SELECT f.word, g.u {JOIN}",
-        {"label": "word"},
-        "the label word has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive yes",
+        "HINT: leave them out: --nulls mean or drop, or WHERE ... IS NOT NULL in the query",
     ),
     "lambda zero": (
         "SELECT 1",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlsvm import sql
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.lines import RESTS
@@ -71,6 +72,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     asked = training.problem
     query = labelled(engine, text, asked, training.effort.seed)
     check_steady(query)
+    if query.labelled_only and query.label:
+        query = query.where(query.label.relation, sql.not_null(query.label.expression.copy()))
     target = asked.target(engine, query)
     target.must_be_one("a stored program trains two", "train with sqlsvm train: sqlsvm.predict knows its model")
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)

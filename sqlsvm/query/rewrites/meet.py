@@ -17,7 +17,8 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.ir import Brought, Feature, FeatureQuery, Key, Pairs, Parsed, Relation, Term
+from sqlsvm.query.ir import Brought, Computed, Feature, FeatureQuery, Fold, Key, Pairs, Parsed, Relation, Term
+from sqlsvm.query.named import meant
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.variables import inner_variables
 
@@ -71,6 +72,44 @@ def meets(query: FeatureQuery, facts: Facts, aliases: Iterable[str]) -> bool:
 def finds(query: FeatureQuery, facts: Facts, start: str, other: str) -> bool:
     """Has each row of a relation at most one of the other?"""
     return _Meeting(query, facts).path(start, [other]) is not None
+
+
+def at_label(query: FeatureQuery, facts: Facts, name: str) -> FeatureQuery:
+    """The query in which the label's relation has an output, or a column, of another relation that has this name: where
+    a join makes it equal to a column of its own, or its rows find it by unique keys. Else the query as it is."""
+    alias, fold = query.label_relation, facts.engine.fold
+    label = query.relation(alias)
+    if not (found := _elsewhere(query, name, fold)):
+        return query
+    own, value, feature = found
+    for v in inner_variables(query):
+        if alias in v.holders and any(t.expression == value for t in v.terms) and feature:
+            moved = replace(feature, relation=alias, expression=v.at(alias)[0].expression.copy(), own=None)
+            return replace(query, features=tuple(moved if f == feature else f for f in query.features))
+    meeting = _Meeting(query, facts)
+    steps = None if meant(name, (c.name for c in label.columns), fold) else meeting.path(alias, [*relations_in(value)])
+    if steps is None:
+        return query
+    query, names = meeting.joined(query, alias, steps, dict.fromkeys(value.find_all(exp.Column)))
+    label, value = query.relation(alias), _over(alias, value, names)
+    reads = frozenset(c.name for c in value.find_all(exp.Column))
+    (column,) = facts.columns(label, [value])
+    changed = replace(label, columns=(*label.columns, replace(column, name=own)))
+    return query.with_relation(replace(changed, computed=(*label.computed, {own: Computed(value, reads)})))
+
+
+def _elsewhere(query: FeatureQuery, name: str, fold: Fold) -> tuple[str, exp.Expression, Feature | None] | None:
+    """What has this name outside of the label's relation: its own name, its value, and the output, if it is one."""
+    alias = query.label_relation
+    if own := meant(name, (f.name for f in query.features), fold):
+        found = [f for f in query.features if f.name == own]
+        return None if len(found) > 1 or found[0].relation == alias else (own, found[0].typed, found[0])
+    if meant(name, (c.name for c in query.relation(alias).columns), fold):
+        return None
+    for relation in query.relations:
+        if own := meant(name, (c.name for c in relation.columns), fold):
+            return own, sql.named(own, relation.alias), None
+    return None
 
 
 def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -> FeatureQuery:

@@ -60,7 +60,8 @@ def timed(name: str | None) -> Rule:
         query = showing("--time", name)(query, facts)
         alias, fold = query.label_relation, facts.engine.fold
         if (output := output_named(query, "--time", name, fold)) is None:
-            return replace(query, time=_moment(column_named(query, "--time", name, fold), alias))
+            column = column_named(query, "--time", name, fold)
+            return replace(query.without(column.name), time=_moment(column, alias))
         kind = query.times.get(output.name)
         if output.kind != "numeric" or kind not in (None, *DATES):
             raise _no_time(output.name, kind or output.kind)

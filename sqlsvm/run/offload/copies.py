@@ -210,6 +210,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         marks={name: of[query.label_relation].value(name) for name in query.marks},
         time=replace(query.time, value=of[query.label_relation].value(TIME)) if query.time else None,
         times=query.times,
+        labelled_only=query.labelled_only,
         maps=query.maps,
         tells_of=query.label_relation if query.label else None,
     )
