@@ -1,6 +1,6 @@
 """Passes of trainings in psql next to those of the driver, for every loss, penalty and constraint.
 
-    python -m bench.stored [--flights [--again]] [--seeds 2] [--shape heap] [--loss hinge] [--kind fair] [--lam 1e-3]
+    python -m bench.stored [--flights [--again]] [--seeds 2] [--shape heap] [--loss hinge] [--kind l1] [--lam 1e-3]
 
 The joins are those of the tests, with the labels that they have or with numbers; or the flights. psql has a program
 that was compiled on the same rows, and never reads a join whole, so the driver does not either. The bounds that one
@@ -31,7 +31,7 @@ from tests.ground.joins import JOINS, Join
 
 CLASSES = "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"
 NUMBERS = "absolute", "quantile", "epsilon_insensitive", "squared_epsilon_insensitive", "huber"
-KINDS = "none", "l1", "free", "nonnegative", "decreasing", "box", "fair"
+KINDS = "none", "l1", "free", "nonnegative", "decreasing", "box"
 LAMBDAS = 1e-2, 1e-3, 1e-4
 FIRST = {"star": "qty", "chain": "u", "heap": "x", "left join": "x", "categories": "x", "cyclic": "x"}
 """The number that says most of the label."""
@@ -45,7 +45,6 @@ def options_of(kind: str, first: str) -> dict[str, Any]:
         "nonnegative": {"constrain": ("nonnegative",)},
         "decreasing": {"constrain": (f"decreasing:{first}",)},
         "box": {"constrain": (f"box:{first}:-1:0.125",)},
-        "fair": {"constrain": (f"fair:{first}:0.01",), "l1": 1e-3},
     }
     return found.get(kind, {})
 

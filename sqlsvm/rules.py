@@ -320,6 +320,11 @@ def _of_programs() -> Iterator[Rule]:
     yield Rule(stored, ("rare",), said, "--top COLUMN:NUMBER keeps the most frequent ones")
     yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
     hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
+    said = "a stored program takes no {constraint} constraint"
+    for kind in ("fair:", "custom:"):
+        yield Rule({**stored, "constrain": Has(kind)}, (), said.format(constraint=kind), hint)
+    said = "a stored program takes no constraints with an intercept without a penalty"
+    yield Rule({**stored, "constrain": GIVEN, "intercept": Is(("free",))}, (), said, hint)
     said = "{flag} is for sqlsvm train: a stored program trains one model, on all rows"
     yield Rule(stored, ("by", "folds", "split_by", "time", "gap", "probability", "offload"), said, hint)
 

@@ -1,8 +1,7 @@
+-- The probability of each class for one row; they add up to 1, and are NULL if there is no score or it is NaN
 CREATE OR REPLACE FUNCTION sqlsvm.class_probabilities(model text, features jsonb, version integer DEFAULT NULL)
 RETURNS TABLE (class text, probability double precision)
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     first CONSTANT jsonb := coalesce(body #> '{groups,0}', body);
@@ -26,6 +25,3 @@ BEGIN
         ORDER BY n;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.class_probabilities(text, jsonb, integer) IS
-    'The probability of each class for one row; they add up to 1, and are NULL if there is no score or it is NaN';

@@ -1,8 +1,7 @@
+-- Deletes a version of a model, or without a version everything of that name, also its program and unfinished training; returns the deleted versions
 CREATE OR REPLACE FUNCTION sqlsvm.drop_model(model text, version integer DEFAULT NULL)
 RETURNS integer[]
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     dropped integer[];
     had_program boolean := false;
@@ -41,6 +40,3 @@ BEGIN
     RETURN coalesce(dropped, '{}');
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.drop_model(text, integer) IS
-    'Deletes a version of a model, or without a version everything of that name, also its program and unfinished training; returns the deleted versions';

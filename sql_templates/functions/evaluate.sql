@@ -1,3 +1,4 @@
+-- Over all rows of the join as it is now: confusion matrix, rates and ROC AUC; or how far scores are off, for a number; lower = upper if exact
 CREATE OR REPLACE FUNCTION sqlsvm.evaluate(model text, beta jsonb DEFAULT NULL, buckets integer DEFAULT NULL, trust text DEFAULT NULL)
 RETURNS TABLE (measure text, value float8, lower float8, upper float8)
 LANGUAGE plpgsql VOLATILE
@@ -27,6 +28,3 @@ BEGIN
     PERFORM sqlsvm._close();
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.evaluate(text, jsonb, integer, text) IS
-    'Over all rows of the join as it is now: confusion matrix, rates and ROC AUC; or how far scores are off, for a number; lower = upper if exact';

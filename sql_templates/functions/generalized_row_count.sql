@@ -1,3 +1,4 @@
+-- For each label and k the largest threshold that at least count join rows reach with 1 - label * score
 CREATE OR REPLACE FUNCTION sqlsvm.generalized_row_count(
     model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, buckets integer DEFAULT 64,
     trust text DEFAULT NULL)
@@ -51,6 +52,3 @@ BEGIN
     PERFORM sqlsvm._close();
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.generalized_row_count(text, jsonb, float8, integer, text) IS
-    'For each label and k the largest threshold that at least count join rows reach with 1 - label * score';

@@ -1,3 +1,4 @@
+-- F of weights on the original columns, or of the trained ones: objective <= F <= objective_upper, equal up to rounding if exact
 CREATE OR REPLACE FUNCTION sqlsvm.objective(
     model text, beta jsonb DEFAULT NULL, lambda float8 DEFAULT NULL, buckets integer DEFAULT 64,
     trust text DEFAULT NULL,
@@ -33,6 +34,3 @@ BEGIN
     PERFORM sqlsvm._close();
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.objective(text, jsonb, float8, integer, text) IS
-    'F of weights on the original columns, or of the trained ones: objective <= F <= objective_upper, equal up to rounding if exact';

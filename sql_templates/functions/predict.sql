@@ -1,8 +1,7 @@
+-- The label of one row, as the text of the label's own value; NULL if there is no score or it is NaN
 CREATE OR REPLACE FUNCTION sqlsvm.predict(model text, features jsonb, version integer DEFAULT NULL)
 RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._of_group(sqlsvm._body(model, version), features);
     several CONSTANT boolean := coalesce(body @@ '$.classes.size() > 0', false);
@@ -25,6 +24,3 @@ BEGIN
         -> CASE WHEN score <= 0 THEN 0 WHEN score < 'NaN' THEN 1 END);  -- NaN is greater than all numbers
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.predict(text, jsonb, integer) IS
-    'The label of one row, as the text of the label''s own value; NULL if there is no score or it is NaN';

@@ -1,8 +1,7 @@
+-- The probability that one row is of the positive class; NULL if there is no score or it is NaN
 CREATE OR REPLACE FUNCTION sqlsvm.predict_proba(model text, features jsonb, version integer DEFAULT NULL)
 RETURNS double precision
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     part jsonb;
@@ -13,6 +12,3 @@ BEGIN
         THEN sqlsvm._probability(body, part -> 'probability', nullif(sqlsvm._score(part, features), 'NaN')) END;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.predict_proba(text, jsonb, integer) IS
-    'The probability that one row is of the positive class; NULL if there is no score or it is NaN';

@@ -1,3 +1,4 @@
+-- The paper's pseudo-gradient on the original columns: rows farther than epsilon from the flat side of the hinge, + 2 lambda beta
 CREATE OR REPLACE FUNCTION sqlsvm.pseudo_gradient(
     model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, lambda float8 DEFAULT NULL,
     trust text DEFAULT NULL)
@@ -45,6 +46,3 @@ BEGIN
     PERFORM sqlsvm._close();
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.pseudo_gradient(text, jsonb, float8, float8, text) IS
-    'The paper''s pseudo-gradient on the original columns: rows farther than epsilon from the flat side of the hinge, + 2 lambda beta';

@@ -1,3 +1,4 @@
+-- For each feature, value and label the join rows with label * score < bound
 CREATE OR REPLACE FUNCTION sqlsvm.row_count(
     model text, beta jsonb DEFAULT NULL, bound float8 DEFAULT 1, buckets integer DEFAULT 64, trust text DEFAULT NULL)
 RETURNS TABLE (feature text, value text, label integer, count float8)
@@ -44,6 +45,3 @@ BEGIN
     PERFORM sqlsvm._close();
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.row_count(text, jsonb, float8, integer, text) IS
-    'For each feature, value and label the join rows with label * score < bound';

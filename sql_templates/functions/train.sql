@@ -1,3 +1,4 @@
+-- Trains a compiled program on the data as it is now and stores a new version of the model
 CREATE OR REPLACE FUNCTION sqlsvm.train(
     model text,
     lambda float8 DEFAULT NULL,
@@ -30,7 +31,6 @@ BEGIN
     END IF;
     wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver);
     p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
-    p := CASE WHEN p.design ? 'audited' THEN sqlsvm._audited(p) ELSE p END;
     at := sqlsvm._search(p, program, wanted);
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
     IF NOT trained.converged THEN
@@ -46,6 +46,3 @@ BEGIN
     RETURN trained;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, text) IS
-    'Trains a compiled program on the data as it is now and stores a new version of the model';

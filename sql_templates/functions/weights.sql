@@ -1,8 +1,7 @@
+-- score = intercept + sum of weight * column: first the intercept, without a feature, then the largest scaled weights
 CREATE OR REPLACE FUNCTION sqlsvm.weights(model text, version integer DEFAULT NULL)
 RETURNS TABLE (feature text, category text, weight double precision, scaled_weight double precision)
-LANGUAGE sql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH stored AS MATERIALIZED (
         SELECT sqlsvm._check_body(weights.model, (b.body ->> 'version')::integer, b.body) AS body, sqlsvm._refuse_classes(b.body)
         FROM (SELECT sqlsvm._body(weights.model, weights.version) OFFSET 0) AS b (body))
@@ -16,6 +15,3 @@ AS $$
     ) AS w
     ORDER BY w.place > 0, abs((w.entry ->> 'scaled_weight')::double precision) DESC, w.place
 $$;
-
-COMMENT ON FUNCTION sqlsvm.weights(text, integer) IS
-    'score = intercept + sum of weight * column: first the intercept, without a feature, then the largest scaled weights';

@@ -1,10 +1,9 @@
+-- The values of the parameters of the statements of a problem
 -- What every statement of a problem may ask for. The statements for one label get theta multiplied by it.
 CREATE OR REPLACE FUNCTION sqlsvm._arguments(
     p sqlsvm._problem, theta float8[] DEFAULT NULL, label integer DEFAULT NULL)
 RETURNS sqlsvm._given
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given sqlsvm._given;
 BEGIN
@@ -16,6 +15,3 @@ BEGIN
     RETURN given;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._arguments(sqlsvm._problem, float8[], integer) IS
-    'The values of the parameters of the statements of a problem';

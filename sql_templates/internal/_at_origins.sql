@@ -1,9 +1,7 @@
+-- The score of the origins that numbers are measured from
 -- Numbers that are far from 0 are measured from their means at the time of `compile`: `centred` in run/centring.py.
 CREATE OR REPLACE FUNCTION sqlsvm._at_origins(p sqlsvm._problem, theta float8[])
 RETURNS float8
-LANGUAGE sql IMMUTABLE
-AS $$
+LANGUAGE sql IMMUTABLE AS $$
     SELECT coalesce(sum(theta[f.terms[1]] * f.origin), 0) FROM unnest(p.features) AS f
 $$;
-
-COMMENT ON FUNCTION sqlsvm._at_origins(sqlsvm._problem, float8[]) IS 'The score of the origins that numbers are measured from';

@@ -1,10 +1,9 @@
+-- The stored JSON of a version of a model, if it is one that can be used; the newest version if version is NULL
 -- Scoring calls this for each row. So it asks only what makes a score wrong, and _check_body names the field. There is no
 -- EXCEPTION block: parallel workers cannot start one.
 CREATE OR REPLACE FUNCTION sqlsvm._body(model text, version integer)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     stored text;
     number integer;
@@ -33,6 +32,3 @@ BEGIN
     RETURN sqlsvm._check_body(model, number, body);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._body(text, integer) IS
-    'The stored JSON of a version of a model, if it is one that can be used; the newest version if version is NULL';

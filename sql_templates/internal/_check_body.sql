@@ -1,9 +1,8 @@
+-- The JSON of a model as it is; an error that names the first field with which the functions cannot work
 -- sqlsvm/model/model.py has the rules for all fields. These are the fields that functions in SQL read.
 CREATE OR REPLACE FUNCTION sqlsvm._check_body(model text, version integer, body jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     wrong CONSTANT text := (
         SELECT format('%s: expected %s, found %s', c.place || c.field, c.expected,
@@ -50,6 +49,3 @@ BEGIN
     RETURN body;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_body(text, integer, jsonb) IS
-    'The JSON of a model as it is; an error that names the first field with which the functions cannot work';

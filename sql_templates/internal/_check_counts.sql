@@ -1,8 +1,7 @@
+-- Refuses a program whose label is a number and, if rows are counted by feature, a sum over several tables
 CREATE OR REPLACE FUNCTION sqlsvm._check_counts(program sqlsvm.programs, what text DEFAULT NULL)
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     feature text := (SELECT c ->> 'feature' FROM jsonb_array_elements(program.description -> 'coordinates') AS c
         WHERE c ->> 'role' = 'term' LIMIT 1);
@@ -16,6 +15,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_counts(sqlsvm.programs, text) IS
-    'Refuses a program whose label is a number and, if rows are counted by feature, a sum over several tables';

@@ -1,8 +1,7 @@
+-- Refuses no rows, one class, rows without a label, and features that are not finite numbers
 CREATE OR REPLACE FUNCTION sqlsvm._check_moments(p sqlsvm._problem, unlabelled float8)
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c jsonb;
     is_sum boolean;
@@ -39,6 +38,3 @@ BEGIN
     END LOOP;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_moments(sqlsvm._problem, float8) IS
-    'Refuses no rows, one class, rows without a label, and features that are not finite numbers';

@@ -1,8 +1,7 @@
+-- Refuses an option that is out of range
 CREATE OR REPLACE FUNCTION sqlsvm._check_option(name text, value float8, low float8, inclusive boolean, example text)
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF value IS NOT NULL AND NOT (value > low AND value < 'Infinity' OR inclusive AND value = low) THEN
         RAISE EXCEPTION '% must be % %, not %', name, CASE WHEN inclusive THEN 'at least' ELSE 'above' END, low, value
@@ -10,5 +9,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_option(text, float8, float8, boolean, text) IS 'Refuses an option that is out of range';

@@ -1,9 +1,8 @@
+-- Refuses data that the program was not compiled for
 -- The name of a check says what is wrong if it counts more than 0 rows.
 CREATE OR REPLACE FUNCTION sqlsvm._check_plan(p sqlsvm._problem, answers jsonb)
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     failed CONSTANT text := (SELECT min(a.key) FROM jsonb_each(answers) AS a WHERE (a.value -> 0 ->> 'n')::float8 > 0);
     rows CONSTANT text := to_char((answers -> failed -> 0 ->> 'n')::float8, 'FM999,999,999,999,990');
@@ -28,14 +27,10 @@ BEGIN
         ('null', 'feature "%1$s" is NULL in %2$s rows', 'A row with a NULL has no score.',
             'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).'),
         ('term', 'feature "%1$s" is NULL in %2$s rows', 'A row with a NULL has no score.',
-            'Write COALESCE in that term, or compile it again with --nulls drop (leave the row out).'),
-        ('audited', '%1$s is NULL in %2$s rows, so its covariance is not known', 'The mean over the join needs a number in each row.',
-            'Say what that means, and compile it again: fair:COALESCE(%1$s, 0):..., or --nulls drop.')) AS c (kind, message, detail, hint)
+            'Write COALESCE in that term, or compile it again with --nulls drop (leave the row out).')) AS c (kind, message, detail, hint)
     WHERE c.kind = split_part(failed, ' ', 1);
     IF found THEN
         RAISE EXCEPTION USING ERRCODE = 'SV004', MESSAGE = said.message, DETAIL = said.detail, HINT = said.hint;
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_plan(sqlsvm._problem, jsonb) IS 'Refuses data that the program was not compiled for';

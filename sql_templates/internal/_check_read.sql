@@ -1,11 +1,10 @@
+-- Refuses tables that changed in a way that the snapshot of the transaction does not hide
 -- TRUNCATE removes rows also from snapshots that are older. A session keeps the locks of all that it has read. What TRUNCATE,
 -- REFRESH or a new table of the same name has put there since the snapshot is in another file than the one that the snapshot
 -- knows. An index may be new: it has the rows of its table.
 CREATE OR REPLACE FUNCTION sqlsvm._check_read()
 RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rewritten text := (
         SELECT min(l.relation::regclass::text)
@@ -21,5 +20,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_read() IS 'Refuses tables that changed in a way that the snapshot of the transaction does not hide';

@@ -1,8 +1,7 @@
+-- Refuses a role that may not train, before any work is done
 CREATE OR REPLACE FUNCTION sqlsvm._check_rights()
 RETURNS void
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM sqlsvm._require('trainer');
     IF pg_is_in_recovery() THEN
@@ -15,5 +14,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_rights() IS 'Refuses a role that may not train, before any work is done';

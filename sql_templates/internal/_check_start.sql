@@ -1,10 +1,9 @@
+-- Refuses a start of a wrong form, or with numbers that are out of range
 -- psql/stored_program/start.py has made it. Whatever is stored there, a training proves what it says. But with numbers of another
 -- kind it could fail anywhere.
 CREATE OR REPLACE FUNCTION sqlsvm._check_start(program sqlsvm.programs)
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     wrong CONSTANT text := (
         SELECT min(t.field) FROM (VALUES
@@ -34,5 +33,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._check_start(sqlsvm.programs) IS 'Refuses a start of a wrong form, or with numbers that are out of range';

@@ -1,8 +1,7 @@
+-- Makes the working tables of a problem and counts N, N- and the moments of every coordinate
 CREATE OR REPLACE FUNCTION sqlsvm._counted(p sqlsvm._problem)
 RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p);
     answers jsonb;
@@ -40,6 +39,3 @@ BEGIN
     RETURN CASE WHEN p.design ? 'products' THEN sqlsvm._with_products(p, given) ELSE p END;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._counted(sqlsvm._problem) IS
-    'Makes the working tables of a problem and counts N, N- and the moments of every coordinate';

@@ -1,11 +1,10 @@
+-- How much the value of a pass may be too low
 -- E = (1/N) sum of e(z), where e is the most that psi is above its tangent at z, within delta, the sum of the rounding errors; 0 if
 -- exact. JoinOracle in run/join_oracle.py has the same formulas. The hinge is a single change, at 0 of the total,
 -- which is the middle of a bucket, or where one ends.
 CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, lines jsonb, h float8)
 RETURNS float8
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     near CONSTANT text := p.design ->> 'near';
     sharp CONSTANT jsonb := CASE WHEN lines IS NULL THEN '[{"at": 0, "jump": 1, "bend": 0}]' ELSE lines -> 'sharp' END;
@@ -39,5 +38,3 @@ BEGIN
         * (answers -> (p.design ->> 'rests') -> 0 ->> 'ee')::float8);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._counting_error(sqlsvm._problem, jsonb, jsonb, float8) IS 'How much the value of a pass may be too low';

@@ -1,8 +1,7 @@
+-- Removes the working tables of parts of a program
 CREATE OR REPLACE FUNCTION sqlsvm._drop(VARIADIC parts text[])
 RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     working record;
 BEGIN
@@ -15,5 +14,3 @@ BEGIN
     END LOOP;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._drop(text[]) IS 'Removes the working tables of parts of a program';

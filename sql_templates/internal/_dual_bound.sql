@@ -1,3 +1,4 @@
+-- A proven lower bound on the optimum
 -- The dual at the multipliers, minus the largest possible rounding error, so it never exceeds the exact value of a feasible point. The
 -- multipliers of the cuts may sum to slightly more than 1, so they are first scaled below 1, and the zero cut takes the rest. A sum
 -- of n products is off by at most n eps times the sum of their absolute values. That, and what the rounding of sums has done to the
@@ -5,9 +6,7 @@
 -- categories together slopes are off by the share of their features, so along each of them by no more.
 CREATE OR REPLACE FUNCTION sqlsvm._dual_bound(multipliers float8[], penalty sqlsvm._penalty, rounding sqlsvm._rounding)
 RETURNS float8
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     g float8;
     linear float8;
@@ -40,5 +39,3 @@ BEGIN
     RETURN linear + inside - g * (abs(linear) + abs(inside));
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._dual_bound(float8[], sqlsvm._penalty, sqlsvm._rounding) IS 'A proven lower bound on the optimum';

@@ -1,10 +1,9 @@
+-- The value of a feature, found by its exact name, else ignoring case; JSON null if its value is unknown
 -- A feature that is left out is NULL where the model has an answer to that. But if a key is no feature of the model, the
 -- key may be a misspelling.
 CREATE OR REPLACE FUNCTION sqlsvm._feature_value(features jsonb, feature text, body jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names text[];
     found jsonb;
@@ -38,6 +37,3 @@ BEGIN
     RETURN coalesce(sqlsvm._time_value(feature, found, body #>> ARRAY['trained_on', 'times', feature]), found);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._feature_value(jsonb, text, jsonb) IS
-    'The value of a feature, found by its exact name, else ignoring case; JSON null if its value is unknown';

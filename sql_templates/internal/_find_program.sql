@@ -1,8 +1,7 @@
+-- A compiled program by name
 CREATE OR REPLACE FUNCTION sqlsvm._find_program(name text)
 RETURNS sqlsvm.programs
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names text[];
     program sqlsvm.programs;
@@ -20,5 +19,3 @@ BEGIN
     RETURN program;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._find_program(text) IS 'A compiled program by name';

@@ -1,11 +1,10 @@
+-- A formula of a map with an expression for each of its arguments
 -- The text of a formula (sqlsvm/maps/formula.py) is taken apart, and the SQL is made of the words of a fixed list, of numbers and
 -- of operands in parentheses: $1($2) is no call, and nothing but SUBSTRING has a FROM. There is a blank between any two
 -- of them, so that two signs make no comment. A value does not follow a value, and each parenthesis is closed.
 CREATE OR REPLACE FUNCTION sqlsvm._formula_sql(formula text, operands text[])
 RETURNS text
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known CONSTANT jsonb := '{"CASE": "CASE", "WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "END", "AND": "AND",
         "GREATEST": "GREATEST", "LEAST": "LEAST", "SUBSTRING": "SUBSTRING", "SIN": "pg_catalog.sin", "COS": "pg_catalog.cos",
@@ -45,5 +44,3 @@ BEGIN
     RETURN array_to_string(found, ' ');
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._formula_sql(text, text[]) IS 'A formula of a map with an expression for each of its arguments';

@@ -1,11 +1,10 @@
+-- Weights by name, or those of the trained model
 -- Checks all names of {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}. Without beta these are the
 -- weights of the newest version of the model, with its replacements of NULL. {"other": {"carrier": 0.1}} is for all categories
 -- of a feature that are not named.
 CREATE OR REPLACE FUNCTION sqlsvm._given_weights(program sqlsvm.programs, beta jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     form text := 'Write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}.';
     features text[] := ARRAY(
@@ -53,5 +52,3 @@ BEGIN
     RETURN beta;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._given_weights(sqlsvm.programs, jsonb) IS 'Weights by name, or those of the trained model';

@@ -1,9 +1,8 @@
+-- Stores the best iterate as a new version
 -- The model has the same form as those of the Python driver.
 CREATE OR REPLACE FUNCTION sqlsvm._keep(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb, at sqlsvm._state, seconds float8)
 RETURNS sqlsvm.training
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,
         at.nothing OR at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
@@ -41,8 +40,8 @@ BEGIN
             WHEN at.rounded > at.gap / 2 THEN jsonb_build_array(format(
             '%s of the gap is what the rounding of sums of doubles may do: more passes prove no more', trim(to_char(at.rounded, '9.9EEEE'))))
             WHEN at.objective_upper > 0 THEN '[]' ELSE '["the objective is 0: no weights can be better"]' END,
-        'constraints', (SELECT coalesce(jsonb_agg(jsonb_build_object('row', l.name, 'slack', CASE WHEN l.at IS NULL
-                THEN -sqlsvm._dot(l.slope, beta) - l.intercept ELSE l.coefficient * beta[l.at] - l.intercept END) ORDER BY l.place), '[]')
+        'constraints', (SELECT coalesce(jsonb_agg(jsonb_build_object('row', l.name, 'slack',
+                l.way * (l.scale * beta[l.at] - coalesce(beta[l.other], 0) - l.edge)) ORDER BY l.place), '[]')
             FROM pg_temp.sqlsvm_limits AS l))
         || jsonb_strip_nulls(jsonb_build_object('maps', p.design -> 'maps'))
         || sqlsvm._weights(p, beta);
@@ -56,5 +55,3 @@ BEGIN
     RETURN kept;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._keep(sqlsvm._problem, sqlsvm.programs, jsonb, sqlsvm._state, float8) IS 'Stores the best iterate as a new version';

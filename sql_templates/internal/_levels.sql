@@ -1,11 +1,10 @@
+-- The counts to which counts are rounded down
 -- 1 = f_0 < f_1 < ... up to the largest: f' = floor((1 + step) f) + 1, so that f' - 1 <= (1 + step) f. The step is exact:
 -- a double is a whole number of 2^-120 here, and numerics of whole numbers are not rounded. Above 2^53 a level is cut to a
 -- double.
 CREATE OR REPLACE FUNCTION sqlsvm._levels(step float8, largest float8)
 RETURNS float8[]
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     unit float8 := 1073741824;
     rest float8 := step;
@@ -32,5 +31,3 @@ BEGIN
     RETURN found;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._levels(float8, float8) IS 'The counts to which counts are rounded down';

@@ -1,10 +1,9 @@
+-- The JSON of a model with the weights and the probability of the group that the row is in; NULL if that has none
 -- Whose probability a row has: the model's, or that of its group. A row of no group has none, and one of a group whose
 -- probability is not known; but a model that has none at all is an error, before a row is scored.
 CREATE OR REPLACE FUNCTION sqlsvm._likely(body jsonb, features jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     part CONSTANT jsonb := sqlsvm._of_group(body, features);
 BEGIN
@@ -20,6 +19,3 @@ BEGIN
     RETURN part;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._likely(jsonb, jsonb) IS
-    'The JSON of a model with the weights and the probability of the group that the row is in; NULL if that has none';

@@ -1,10 +1,9 @@
+-- The list of the scores of all join rows, or of their residuals
 -- Makes the list of the scores of all join rows, or of their residuals. It is exact if it is short enough. Otherwise scores are
 -- rounded to a grid with at least `buckets` places over their range, and may be off by delta, both in steps.
 CREATE OR REPLACE FUNCTION sqlsvm._list(
     p sqlsvm._problem, asked sqlsvm._given, buckets integer, OUT given sqlsvm._given, OUT delta float8, OUT at_centre jsonb)
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     one_bag boolean := (p.design ->> 'one_bag')::boolean;
 BEGIN
@@ -33,5 +32,3 @@ BEGIN
     FROM (SELECT (a.value -> 0 ->> 'error')::float8 AS blur FROM jsonb_each(sqlsvm._run('roundings', given)) AS a) AS b;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._list(sqlsvm._problem, sqlsvm._given, integer) IS 'The list of the scores of all join rows, or of their residuals';

@@ -1,10 +1,9 @@
+-- The terms of sums, one after the other, at most
 -- A term of a sum is rounded at most as often as the sums on its way have terms. Each term of a sum over messages that counts in an
 -- answer is a part of other rows of the join. Messages of whole numbers are not rounded.
 CREATE OR REPLACE FUNCTION sqlsvm._longest_sum(p sqlsvm._problem, sums jsonb, answers jsonb, rounded boolean)
 RETURNS float8
-LANGUAGE sql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(sum(least(product.terms, (s.item ->> 'most')::float8, CASE
         WHEN s.weighted AND p.design ->> 'weight' IS NULL THEN
             coalesce(p.n_negative / p.weight_negative + (p.n - p.n_negative) / p.weight_positive, p.n) END)), 0)
@@ -14,5 +13,3 @@ AS $$
         ) AS product
     WHERE rounded OR NOT s.weighted
 $$;
-
-COMMENT ON FUNCTION sqlsvm._longest_sum(sqlsvm._problem, jsonb, jsonb, boolean) IS 'The terms of sums, one after the other, at most';

@@ -1,8 +1,7 @@
+-- What the maps of a model make, as expressions over the values of a JSON object; over columns if that is NULL
 CREATE OR REPLACE FUNCTION sqlsvm._map_sql(body jsonb, features jsonb)
 RETURNS TABLE (map bigint, feature text, operand text, source text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     one jsonb;
     step jsonb;
@@ -11,7 +10,7 @@ DECLARE
 BEGIN
     FOR map, one IN SELECT m.place, m.entry FROM jsonb_array_elements(body -> 'maps') WITH ORDINALITY AS m (entry, place) LOOP
         SELECT array_agg(CASE
-                WHEN one ->> 'kind' = 'numeric' THEN sqlsvm._input_sql(body, c.name, v.value, NULL, coalesce(one -> 'booleans' ? c.name, false))
+                WHEN one ->> 'kind' = 'numeric' THEN sqlsvm._input_sql(body, c.name, v.value, coalesce(one -> 'booleans' ? c.name, false))
                 WHEN v.value IS NULL THEN format('CAST(%I AS text)', c.name)
                 ELSE format('CAST(%L AS text)', v.value #>> '{}') END ORDER BY c.place)
         INTO operands
@@ -33,6 +32,3 @@ BEGIN
     END LOOP;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._map_sql(jsonb, jsonb) IS
-    'What the maps of a model make, as expressions over the values of a JSON object; over columns if that is NULL';

@@ -1,7 +1,7 @@
+-- Can a feature be NULL without making the score NULL, and is each given key the name of a feature?
 CREATE OR REPLACE FUNCTION sqlsvm._may_be_left_out(features jsonb, feature text, body jsonb)
 RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     WITH known (name, may_be_missing) AS (
         SELECT w ->> 'feature', w ->> 'missing' IS NOT NULL OR w ->> 'category' IS NOT NULL AND body ->> 'nulls' <> 'drop'
         FROM jsonb_array_elements(body -> 'weights') AS w
@@ -16,6 +16,3 @@ AS $$
             SELECT FROM jsonb_object_keys(features) AS k (name) WHERE lower(k.name) NOT IN (SELECT lower(n.name) FROM known AS n))
     FROM known
 $$;
-
-COMMENT ON FUNCTION sqlsvm._may_be_left_out(jsonb, text, jsonb) IS
-    'Can a feature be NULL without making the score NULL, and is each given key the name of a feature?';

@@ -1,8 +1,8 @@
+-- Measures, each with its bounds
 -- Each rate grows with the true positives and falls with the false ones, so its bounds are at the worst and the best corner.
 CREATE OR REPLACE FUNCTION sqlsvm._measures(seen sqlsvm._seen)
 RETURNS TABLE (measure text, found float8[])
-LANGUAGE sql IMMUTABLE
-AS $$
+LANGUAGE sql IMMUTABLE AS $$
     WITH corner AS (
         SELECT i, seen.true_positive[i] AS tp, seen.false_positive[CASE i WHEN 2 THEN 3 WHEN 3 THEN 2 ELSE 1 END] AS fp,
             seen.positives AS p, seen.negatives AS n
@@ -27,5 +27,3 @@ AS $$
     FROM unnest(ARRAY['true_negative', 'false_positive', 'false_negative', 'true_positive', 'accuracy', 'precision',
         'recall', 'f1', 'balanced_accuracy', 'auc']) WITH ORDINALITY AS m (measure, place) ORDER BY m.place
 $$;
-
-COMMENT ON FUNCTION sqlsvm._measures(sqlsvm._seen) IS 'Measures, each with its bounds';

@@ -1,11 +1,11 @@
+-- The metric of a program, with the curvature of the penalty
 -- The curvature of the loss was measured on a sample when the program was compiled. Any other one makes more passes, and the
 -- same proof. A category that had no place in it has the density at the hinge times its share of the rows, and a number that weighed
--- nothing that density times its mean square. Categories that were one of all others have a place together. Leaves sqlsvm_vectors.
-CREATE OR REPLACE FUNCTION sqlsvm._metric(p sqlsvm._problem, program sqlsvm.programs, lambda float8, rounding sqlsvm._rounding)
+-- nothing that density times its mean square. Categories that were one of all others have a place together. A bundle has that density along
+-- each coordinate. Leaves sqlsvm_vectors.
+CREATE OR REPLACE FUNCTION sqlsvm._metric(p sqlsvm._problem, program sqlsvm.programs, lambda float8, rounding sqlsvm._rounding, solver text)
 RETURNS sqlsvm._metric
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     metric sqlsvm._metric;
     stored CONSTANT jsonb := program.start;
@@ -16,6 +16,9 @@ DECLARE
     curvature CONSTANT float8 := stored ->> 'curvature';
     numbers CONSTANT integer := cardinality(p.features);
 BEGIN
+    IF solver = 'bundle' THEN
+        RETURN ROW('{}', '{}', 1, array_fill(curvature, ARRAY[p.dimension]))::sqlsvm._metric;
+    END IF;
     metric.rest := 1 / ((stored ->> 'rest')::float8 + 2 * lambda);
     metric.places := ARRAY(SELECT array_position(places, i::float8) FROM generate_series(1, columns) AS i ORDER BY i);
     INSERT INTO pg_temp.sqlsvm_vectors (k, vector)
@@ -30,5 +33,3 @@ BEGIN
     RETURN metric;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._metric(sqlsvm._problem, sqlsvm.programs, float8, sqlsvm._rounding) IS 'The metric of a program, with the curvature of the penalty';

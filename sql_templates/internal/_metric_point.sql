@@ -1,11 +1,10 @@
+-- The next point of dane
 -- argmin model(beta) + |beta - centre|^2 / 2, where the square is in the metric without the curvature of the penalty. The centre is
 -- the best point. In a heap many points are about as good, and the slope at the latest one says most. Where a dense weight leaves
 -- its limits, or its sign, a limit is added for this step. What is held at 0 with more than twice l1 goes to the other side.
 CREATE OR REPLACE FUNCTION sqlsvm._metric_point(at sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty)
 RETURNS float8[]
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     centre float8[];
     slope float8[];
@@ -66,5 +65,3 @@ BEGIN
         FROM unnest(point, penalty.l1, metric.outside, signs, centre) WITH ORDINALITY AS e (b, l1, outside, sign, c, j) ORDER BY e.j);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._metric_point(sqlsvm._state, sqlsvm._metric, sqlsvm._penalty) IS 'The next point of dane';

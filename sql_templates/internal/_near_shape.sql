@@ -1,10 +1,9 @@
+-- What is minimised together with the cuts: the penalty and the distance from a point, in the metric
 -- On dense columns l1 is taken for linear, with the sign that a weight has or will have; _metric_point adds the limits that this needs.
 -- Along the eigenvectors the inverse of the metric is what they add to that of what they leave out.
 CREATE OR REPLACE FUNCTION sqlsvm._near_shape(metric sqlsvm._metric, penalty sqlsvm._penalty, centre float8[], signs float8[])
 RETURNS sqlsvm._shape
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     pull CONSTANT float8[] := ARRAY(SELECT CASE WHEN c.j = penalty.intercept OR abs(c.b) <= 1e-150 THEN 0 ELSE 2 * penalty.lambda * c.b END + c.l1 * c.sign
         FROM unnest(centre, penalty.l1, signs) WITH ORDINALITY AS c (b, l1, sign, j) ORDER BY c.j);
@@ -26,6 +25,3 @@ BEGIN
     RETURN shape;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._near_shape(sqlsvm._metric, sqlsvm._penalty, float8[], float8[]) IS
-    'What is minimised together with the cuts: the penalty and the distance from a point, in the metric';

@@ -1,8 +1,8 @@
+-- The known word with the most neighbouring letters in common; NULL if no word is similar
 -- Words are compared by their pairs of neighbouring letters, including their ends.
 CREATE OR REPLACE FUNCTION sqlsvm._nearest(name text, known text[])
 RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS $$
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     WITH pairs AS (
         SELECT DISTINCT word, substr(' ' || lower(word) || ' ', place, 2) AS pair
         FROM unnest(known || name) AS word, generate_series(1, char_length(word) + 1) AS place
@@ -15,6 +15,3 @@ AS $$
     ORDER BY 2.0 * count(own.pair) / (count(*) + (SELECT count(*) FROM pairs WHERE word = name)) DESC, k.word
     LIMIT 1
 $$;
-
-COMMENT ON FUNCTION sqlsvm._nearest(text, text[]) IS
-    'The known word with the most neighbouring letters in common; NULL if no word is similar';

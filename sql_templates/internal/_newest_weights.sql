@@ -1,9 +1,8 @@
+-- The weights of the newest version of a model, by name
 -- Categories of an older model may have the blanks that pad a character(n). They are also returned without them.
 CREATE OR REPLACE FUNCTION sqlsvm._newest_weights(model text)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body jsonb;
 BEGIN
@@ -30,5 +29,3 @@ BEGIN
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'missing' <> 'null'));
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._newest_weights(text) IS 'The weights of the newest version of a model, by name';

@@ -1,8 +1,7 @@
+-- The value of a feature as the text of a number, 1 or 0 for a boolean; NULL for JSON null
 CREATE OR REPLACE FUNCTION sqlsvm._number_of(feature text, value jsonb, is_boolean boolean)
 RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     said CONSTANT text := lower(btrim(value #>> '{}', E' \t\n\r'));
 BEGIN
@@ -26,6 +25,3 @@ BEGIN
         HINT = format('Write %s.', jsonb_build_object(feature, CASE WHEN is_boolean THEN 'true'::jsonb ELSE '1.5' END));
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._number_of(text, jsonb, boolean) IS
-    'The value of a feature as the text of a number, 1 or 0 for a boolean; NULL for JSON null';

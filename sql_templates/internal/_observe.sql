@@ -1,10 +1,9 @@
+-- Adds the cut of a pass to the bundle and updates the proof
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
     p sqlsvm._problem, before sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty, point float8[], cut sqlsvm._cut,
     buckets integer, width float8, rounding sqlsvm._rounding, seconds float8)
 RETURNS sqlsvm._state
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     at sqlsvm._state := before;
     objective CONSTANT float8 := cut.value_low + sqlsvm._penalty_of(penalty, point);
@@ -54,6 +53,3 @@ BEGIN
     RETURN at;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._problem, sqlsvm._state, sqlsvm._metric, sqlsvm._penalty, float8[], sqlsvm._cut, integer, float8, sqlsvm._rounding, float8) IS
-    'Adds the cut of a pass to the bundle and updates the proof';

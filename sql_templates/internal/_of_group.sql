@@ -1,9 +1,8 @@
+-- The JSON of a model with the weights of the group that the row is in; NULL for a row of no group
 -- The group of a row is that of its value in the column that makes groups, compared as categories are.
 CREATE OR REPLACE FUNCTION sqlsvm._of_group(body jsonb, features jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     spelling text;
     value jsonb;
@@ -23,6 +22,3 @@ BEGIN
         LIMIT 1);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._of_group(jsonb, jsonb) IS
-    'The JSON of a model with the weights of the group that the row is in; NULL for a row of no group';

@@ -1,9 +1,8 @@
+-- Makes the working tables of a program and measures its features
 -- Training, counting and evaluating begin with this: relations, working tables, checks, moments, scaling.
 CREATE OR REPLACE FUNCTION sqlsvm._open(program sqlsvm.programs, scale text)
 RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     p sqlsvm._problem;
     class_weight jsonb := program.options -> 'problem' -> 'class_weight';
@@ -27,5 +26,3 @@ BEGIN
     RETURN p;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._open(sqlsvm.programs, text) IS 'Makes the working tables of a program and measures its features';

@@ -1,9 +1,8 @@
+-- The probability at a score, by the sigmoid or the curve that is stored with a model
 -- `p` is that of the model, or of one of its classes.
 CREATE OR REPLACE FUNCTION sqlsvm._probability(body jsonb, p jsonb, score double precision)
 RETURNS double precision
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF p IS NULL OR p = 'null' THEN
         RAISE EXCEPTION USING
@@ -36,6 +35,3 @@ BEGIN
     );
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._probability(jsonb, jsonb, double precision) IS
-    'The probability at a score, by the sigmoid or the curve that is stored with a model';

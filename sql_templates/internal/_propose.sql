@@ -1,4 +1,5 @@
--- The next point and the width of its pass. Where they close more of the gap, level steps are made, which converge without a metric.
+-- The next point to look at
+-- The next point and the width of its pass.
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
 -- The error of the grid falls with the square of its buckets, and the cost of a pass grows with them, so each pass is as coarse as its
@@ -6,15 +7,11 @@
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
     p sqlsvm._problem, at sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty, tol float8,
     OUT point float8[], OUT width float8, OUT buckets integer)
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     size CONSTANT float8 := CASE WHEN (p.design ->> 'numeric')::boolean THEN at.objective_upper ELSE 1 END;
     soft CONSTANT boolean := at.heap
         OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * penalty.lambda) > 0.2 * tol * size;
-    misled CONSTANT boolean := sqlsvm._is_misled(
-        ARRAY(SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0 ORDER BY c.pass), tol);
     -- A first guess; every pass measures it.
     error_at_one float8 := (p.design ->> 'roundings')::float8 / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);
@@ -24,15 +21,11 @@ BEGIN
             error_at_one := (SELECT coalesce(nullif(c.error * c.buckets * c.buckets, 0), error_at_one)
                 FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass);
             wanted := 0.1 / 2 ^ least(at.stalls, 2) * at.objective_upper
-                * greatest(tol, CASE WHEN metric IS NULL THEN 0.5 ELSE 0.001 END * least(1, at.gap));
+                * greatest(tol, 0.001 * least(1, at.gap));
         END IF;
         buckets := greatest(4, least(65536, ceil(sqrt(error_at_one / greatest(wanted, 1e-12)))));
     END IF;
     width := 0;
-    IF at.pass > 0 AND (metric IS NULL OR misled) THEN
-        point := sqlsvm._level_point(at, penalty);
-        RETURN;
-    END IF;
     point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, penalty) END;
     IF soft THEN
         width := least(0.2 * at.unit, nullif(at.width, 0), sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0)));
@@ -42,5 +35,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, sqlsvm._metric, sqlsvm._penalty, float8) IS 'The next point to look at';

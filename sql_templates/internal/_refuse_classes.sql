@@ -1,9 +1,8 @@
+-- An error for a model with more than two classes, or with groups
 -- A model with more than two classes or with groups has several vectors of weights, so it has no one score.
 CREATE OR REPLACE FUNCTION sqlsvm._refuse_classes(body jsonb)
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     kind CONSTANT text := CASE WHEN body @@ '$.classes.size() > 0' THEN 'classes' WHEN body @@ '$.groups.size() > 0' THEN 'groups' END;
 BEGIN
@@ -17,5 +16,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._refuse_classes(jsonb) IS 'An error for a model with more than two classes, or with groups';

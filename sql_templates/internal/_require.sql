@@ -1,8 +1,7 @@
+-- Raises an error unless this role may read, or train, and the form of the tables is known
 CREATE OR REPLACE FUNCTION sqlsvm._require(role text)
 RETURNS void
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     known_form CONSTANT integer := 2;
     rights CONSTANT text[] := CASE role WHEN 'reader' THEN '{SELECT}' ELSE '{SELECT,INSERT,UPDATE,DELETE}' END;
@@ -31,6 +30,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._require(text) IS
-    'Raises an error unless this role may read, or train, and the form of the tables is known';

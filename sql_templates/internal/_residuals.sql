@@ -1,9 +1,8 @@
+-- How far scores are off where the label is a number: measures, each with its bounds
 -- ask/residuals.py has the same formulas. A residual may be off by the blur, and no mean or root of a mean square is off by more.
 CREATE OR REPLACE FUNCTION sqlsvm._residuals(p sqlsvm._problem, theta float8[], buckets integer, quantile float8)
 RETURNS TABLE (measure text, found float8[])
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed CONSTANT record := sqlsvm._list(p, sqlsvm._arguments(p, theta), buckets);
     given sqlsvm._given := listed.given;
@@ -33,6 +32,3 @@ BEGIN
         SELECT 'coverage', covered;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._residuals(sqlsvm._problem, float8[], integer, float8) IS
-    'How far scores are off where the label is a number: measures, each with its bounds';

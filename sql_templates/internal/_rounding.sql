@@ -1,9 +1,8 @@
+-- How far cuts may be off because sums are rounded
 -- How far a cut may be off because sums are rounded. run/rounding.py has the same formulas.
 CREATE OR REPLACE FUNCTION sqlsvm._rounding(p sqlsvm._problem)
 RETURNS sqlsvm._rounding
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answers CONSTANT jsonb := sqlsvm._run('relations', sqlsvm._arguments(p)) || sqlsvm._run('groups', sqlsvm._arguments(p));
     rounded CONSTANT boolean := p.design ->> 'weight' IS NOT NULL OR p.weight_negative <> 1 OR p.weight_positive <> 1
@@ -34,5 +33,3 @@ BEGIN
     RETURN found;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._rounding(sqlsvm._problem) IS 'How far cuts may be off because sums are rounded';

@@ -1,9 +1,8 @@
+-- Runs a part of the program that was taken; the answers by name
 -- In order: working tables are made and analysed; the rows of other statements are returned by name.
 CREATE OR REPLACE FUNCTION sqlsvm._run(part text, given sqlsvm._given DEFAULT NULL)
 RETURNS jsonb
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answers jsonb := '{}';
     answer jsonb;
@@ -28,5 +27,3 @@ BEGIN
     RETURN answers;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._run(text, sqlsvm._given) IS 'Runs a part of the program that was taken; the answers by name';

@@ -1,10 +1,9 @@
+-- How the features of a problem are scaled: standard, maxabs or none
 -- The constant is the first coordinate and the first feature, and centring needs it. A sum over several tables has
 -- several terms, and in no row is one of them missing.
 CREATE OR REPLACE FUNCTION sqlsvm._scaled(p sqlsvm._problem, how text)
 RETURNS sqlsvm._problem
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     f sqlsvm._feature;
     item jsonb;
@@ -35,5 +34,3 @@ BEGIN
     RETURN p;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._scaled(sqlsvm._problem, text) IS 'How the features of a problem are scaled: standard, maxabs or none';

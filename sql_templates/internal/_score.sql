@@ -1,8 +1,7 @@
+-- The score of one row: the value of the expression of _score_sql
 CREATE OR REPLACE FUNCTION sqlsvm._score(body jsonb, features jsonb)
 RETURNS double precision
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     found double precision;
 BEGIN
@@ -10,5 +9,3 @@ BEGIN
     RETURN found;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._score(jsonb, jsonb) IS 'The score of one row: the value of the expression of _score_sql';

@@ -1,10 +1,9 @@
+-- Confusion matrix and AUC from the scores of all join rows
 -- Scores may be known only within delta. With shifts one statement gives the value and both bounds: for rows above, shifts of
 -- 0, delta and -delta; for the AUC twice that, because two scores that are each off by delta may be 2 delta apart.
 CREATE OR REPLACE FUNCTION sqlsvm._scores(p sqlsvm._problem, theta float8[], buckets integer)
 RETURNS sqlsvm._seen
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed CONSTANT record := sqlsvm._list(p, sqlsvm._arguments(p, theta), buckets);
     given sqlsvm._given := listed.given;
@@ -38,6 +37,3 @@ BEGIN
     RETURN seen;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._scores(sqlsvm._problem, float8[], integer) IS
-    'Confusion matrix and AUC from the scores of all join rows';

@@ -1,11 +1,10 @@
--- Each pass is at the point that the passes before it suggest: dane steps in the metric of the program, bundle by levels.
+-- Makes passes until the gap is proven; leaves sqlsvm_cuts
+-- Each pass is at the point that the passes before it suggest: in the metric of the program.
 -- sqlsvm_cuts is the bundle and the log of the passes. Its first row is the zero cut: no loss is below 0. Rows that are no cuts are
 -- constraints: slope.beta + intercept <= 0. Their places are 1, 2, ...; a slope goes on along the eigenvectors of the metric.
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb)
 RETURNS sqlsvm._state
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tol CONSTANT float8 := wanted -> 'effort' ->> 'tol';
     rounding CONSTANT sqlsvm._rounding := sqlsvm._rounding(p);
@@ -33,21 +32,16 @@ BEGIN
     at.stalls := 0;
     at.gap := 1;
     at.alpha := ARRAY(SELECT CASE c.place WHEN 1 THEN 1 ELSE 0 END FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.place);
-    IF wanted ->> 'solver' = 'dane' THEN
-        PERFORM sqlsvm._check_start(program);
-        metric := sqlsvm._metric(p, program, penalty.lambda, rounding);
-        UPDATE pg_temp.sqlsvm_cuts AS c SET slope = c.slope || sqlsvm._turned(metric, c.slope);
-        at.start := sqlsvm._start(p, program, penalty, wanted);
-        at.objective_upper := program.start ->> 'objective';
-        at.density := program.start ->> 'density';
-        at.grain := program.start ->> 'grain';
-        at.unit := program.start ->> 'unit';
-        at.width := program.start ->> 'width';
-        at.heap := program.start ->> 'heap';
-    ELSE
-        at.start := zero;
-        at.grain := 0.3;
-    END IF;
+    PERFORM sqlsvm._check_start(program);
+    metric := sqlsvm._metric(p, program, penalty.lambda, rounding, wanted ->> 'solver');
+    UPDATE pg_temp.sqlsvm_cuts AS c SET slope = c.slope || sqlsvm._turned(metric, c.slope);
+    at.start := sqlsvm._start(p, program, penalty, wanted);
+    at.objective_upper := program.start ->> 'objective';
+    at.density := program.start ->> 'density';
+    at.grain := program.start ->> 'grain';
+    at.unit := program.start ->> 'unit';
+    at.width := program.start ->> 'width';
+    at.heap := program.start ->> 'heap';
     WHILE at.pass = 0 OR at.gap > tol AND NOT at.nothing AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
         SELECT s.point, s.width, s.buckets INTO point, width, buckets FROM sqlsvm._propose(p, at, metric, penalty, tol) AS s;
         point := sqlsvm._repaired(penalty, point);
@@ -68,5 +62,3 @@ BEGIN
     RETURN at;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._search(sqlsvm._problem, sqlsvm.programs, jsonb) IS 'Makes passes until the gap is proven; leaves sqlsvm_cuts';

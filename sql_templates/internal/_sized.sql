@@ -1,10 +1,9 @@
+-- What rounding may have changed in a cut, and in the value of its pass
 -- `size` in solve/loss/piecewise.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features.
 CREATE OR REPLACE FUNCTION sqlsvm._sized(
     p sqlsvm._problem, rounding sqlsvm._rounding, given sqlsvm._cut, point float8[], width float8, penalty float8)
 RETURNS sqlsvm._cut
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     cut sqlsvm._cut := given;
     lines CONSTANT jsonb := given.lines;
@@ -40,6 +39,3 @@ BEGIN
     RETURN cut;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._sized(sqlsvm._problem, sqlsvm._rounding, sqlsvm._cut, float8[], float8, float8) IS
-    'What rounding may have changed in a cut, and in the value of its pass';

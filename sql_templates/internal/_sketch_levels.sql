@@ -1,11 +1,10 @@
+-- The levels of a sketch
 -- They keep the counts within 1 + epsilon: the largest step with (1 + step)^compressed <= 1 + epsilon. u = 1 + x is rounded, but
 -- ln(u) / (u - 1) hardly depends on u: so x ln(u) / (u - 1) is log(1 + x) to the last digits, and the inverse likewise. NULL if rows
 -- are counted exactly.
 CREATE OR REPLACE FUNCTION sqlsvm._sketch_levels(p sqlsvm._problem, epsilon float8)
 RETURNS float8[]
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     largest float8 := 1;
     smallest float8 := 1;
@@ -38,5 +37,3 @@ BEGIN
     RETURN sqlsvm._levels(step, largest);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._sketch_levels(sqlsvm._problem, float8) IS 'The levels of a sketch';

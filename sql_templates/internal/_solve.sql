@@ -1,9 +1,9 @@
+-- Solves a positive definite system
 -- x with (A + ridge) x = b by Cholesky's method; A is the lower triangle of a matrix, row by row. A pivot that rounding
 -- made too small is lifted: callers use the result only as a step that is measured afterwards.
 CREATE OR REPLACE FUNCTION sqlsvm._solve(a float8[], ridge float8[], b float8[])
 RETURNS float8[]
-LANGUAGE plpgsql IMMUTABLE
-AS $$
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     d integer := cardinality(b);
     smallest float8;
@@ -46,5 +46,3 @@ BEGIN
     RETURN x;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._solve(float8[], float8[], float8[]) IS 'Solves a positive definite system';

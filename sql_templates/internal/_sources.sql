@@ -1,10 +1,9 @@
+-- Makes the relations of a program: copies, or views where the transaction has one snapshot
 -- In READ COMMITTED every statement sees new data, so one statement copies all relations from one snapshot. In a transaction
 -- with a single snapshot they are read in place.
 CREATE OR REPLACE FUNCTION sqlsvm._sources()
 RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     in_place boolean := current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
     copies text[] := '{}';
@@ -38,5 +37,3 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._sources() IS 'Makes the relations of a program: copies, or views where the transaction has one snapshot';

@@ -1,10 +1,9 @@
+-- Where a training makes its first pass
 -- The newest model, if it was trained for this lambda since the program was compiled: an older one may have had another loss. Else
 -- the optimum of the sample of that time. Weights whose penalty alone is above F(0), as the sample knows it, are of no use.
 CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, penalty sqlsvm._penalty, wanted jsonb)
 RETURNS float8[]
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given jsonb := program.start -> 'theta';
     at_zero CONSTANT float8 := program.start ->> 'at_zero';
@@ -25,5 +24,3 @@ BEGIN
         THEN point ELSE array_fill(0::float8, ARRAY[p.dimension]) END;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._start(sqlsvm._problem, sqlsvm.programs, sqlsvm._penalty, jsonb) IS 'Where a training makes its first pass';

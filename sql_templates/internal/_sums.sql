@@ -1,7 +1,7 @@
+-- The sum for every place in theta, from the answers of all nodes
 CREATE OR REPLACE FUNCTION sqlsvm._sums(p sqlsvm._problem, answers jsonb)
 RETURNS float8[]
-LANGUAGE sql IMMUTABLE
-AS $$
+LANGUAGE sql IMMUTABLE AS $$
     SELECT array_agg(coalesce(s.v, 0) ORDER BY place)
     FROM generate_series(1, p.size) AS place LEFT JOIN (
         SELECT (c ->> 'place')::integer AS n,
@@ -13,5 +13,3 @@ AS $$
             jsonb_to_recordset(answers -> ('categories ' || (d ->> 'number'))) AS r (n integer, c float8)
     ) AS s ON s.n = place
 $$;
-
-COMMENT ON FUNCTION sqlsvm._sums(sqlsvm._problem, jsonb) IS 'The sum for every place in theta, from the answers of all nodes';

@@ -1,10 +1,9 @@
+-- A program to run, and a copy of its statements; refused if the caller does not trust who has written them
 -- A run works on its own copy of the statements. So what it runs cannot change after the owners were checked, and it
 -- needs no lock that another session would wait for. The function is VOLATILE to see a program that was stored meanwhile.
 CREATE OR REPLACE FUNCTION sqlsvm._take_program(name text, trust text)
 RETURNS sqlsvm.programs
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(name);
     stranger record;
@@ -40,6 +39,3 @@ BEGIN
     RETURN program;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._take_program(text, text) IS
-    'A program to run, and a copy of its statements; refused if the caller does not trust who has written them';

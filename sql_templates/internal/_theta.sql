@@ -1,12 +1,11 @@
+-- Weights by name as a vector over raw coordinates
 -- An intercept is given on the label and for numbers from 0 on. Here it is less the centre of the label, for numbers from their origins
 -- on, unless a centre is given. A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given.
 -- A category is matched by value, however it is spelled; a real also as the double that the driver reads. Old weights may be of categories
 -- that are gone.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     theta float8[] := array_fill(0::float8, ARRAY[p.size]);
     c jsonb;
@@ -58,5 +57,3 @@ BEGIN
     RETURN theta;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._theta(sqlsvm._problem, jsonb) IS 'Weights by name as a vector over raw coordinates';

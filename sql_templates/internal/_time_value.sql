@@ -1,3 +1,4 @@
+-- The number of a date or a time that a JSON text says, a timestamp without a zone being in UTC
 CREATE OR REPLACE FUNCTION sqlsvm._time_value(feature text, value jsonb, kind text)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -25,6 +26,3 @@ BEGIN
         WHEN 'interval' THEN CAST(EXTRACT(EPOCH FROM CAST(said AS interval)) AS double precision) END);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._time_value(text, jsonb, text) IS
-    'The number of a date or a time that a JSON text says, a timestamp without a zone being in UTC';

@@ -1,8 +1,7 @@
+-- A vector along the eigenvectors of the metric
 CREATE OR REPLACE FUNCTION sqlsvm._turned(metric sqlsvm._metric, v float8[])
 RETURNS float8[]
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     dense CONSTANT float8[] := ARRAY(SELECT coalesce(v[d.place], 0) FROM unnest(metric.places) WITH ORDINALITY AS d (place, i) ORDER BY d.i);
 BEGIN
@@ -10,5 +9,3 @@ BEGIN
         FROM pg_temp.sqlsvm_vectors AS s ORDER BY s.k);
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._turned(sqlsvm._metric, float8[]) IS 'A vector along the eigenvectors of the metric';

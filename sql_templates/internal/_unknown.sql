@@ -1,8 +1,7 @@
+-- Raises the error for a model or a version that does not exist
 CREATE OR REPLACE FUNCTION sqlsvm._unknown(model text, version integer)
 RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names CONSTANT text[] := ARRAY(SELECT m.name FROM sqlsvm.models AS m ORDER BY m.name);
     versions CONSTANT text := (SELECT string_agg(v.version::text, ', ' ORDER BY v.version)
@@ -29,5 +28,3 @@ BEGIN
         END;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._unknown(text, integer) IS 'Raises the error for a model or a version that does not exist';

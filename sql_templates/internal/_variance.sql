@@ -1,7 +1,7 @@
+-- N times the variance of a number or of a sum of terms, and what it is subtracted from
 -- A term without squares is constant. With several terms all rows are present.
 CREATE OR REPLACE FUNCTION sqlsvm._variance(p sqlsvm._problem, terms integer[], present float8, OUT variance float8, OUT squares float8)
-LANGUAGE sql IMMUTABLE
-AS $$
+LANGUAGE sql IMMUTABLE AS $$
     WITH varied AS (SELECT t, p.total[t] / present AS mean FROM unnest(terms) AS t WHERE p.squares[t] > 0)
     SELECT coalesce(sum(p.squares[v.t] - present * v.mean * v.mean), 0) + coalesce((
             SELECT 2 * sum((p.design -> 'product sums' ->> (a.t || ' ' || b.t))::float8 - present * a.mean * b.mean)
@@ -9,6 +9,3 @@ AS $$
         coalesce(sum(p.squares[v.t]), 0)
     FROM varied AS v
 $$;
-
-COMMENT ON FUNCTION sqlsvm._variance(sqlsvm._problem, integer[], float8) IS
-    'N times the variance of a number or of a sum of terms, and what it is subtracted from';

@@ -1,10 +1,9 @@
+-- Validated options of a training
 -- The options of the compiled program, except for those that are given now.
 CREATE OR REPLACE FUNCTION sqlsvm._wanted(
     program sqlsvm.programs, lambda float8, tol float8, max_passes integer, solver text)
 RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     effort jsonb := program.options -> 'effort' || jsonb_strip_nulls(jsonb_build_object(
         'tol', tol, 'max_passes', max_passes));
@@ -21,5 +20,3 @@ BEGIN
     RETURN wanted;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._wanted(sqlsvm.programs, float8, float8, integer, text) IS 'Validated options of a training';

@@ -1,9 +1,8 @@
+-- The weights of a model for the original columns
 -- For the user's columns: the weight of each raw coordinate, and the value that replaces its NULLs.
 CREATE OR REPLACE FUNCTION sqlsvm._weights(p sqlsvm._problem, beta float8[])
 RETURNS jsonb
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     theta float8[] := sqlsvm._to_raw(p, beta);
     numbers jsonb;
@@ -29,5 +28,3 @@ BEGIN
         'features', (SELECT count(DISTINCT w ->> 'feature') FROM jsonb_array_elements(numbers || categories) AS w));
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._weights(sqlsvm._problem, float8[]) IS 'The weights of a model for the original columns';

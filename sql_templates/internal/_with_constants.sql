@@ -1,10 +1,9 @@
+-- Recognises constants by their range, and refuses features whose mean is much larger than their deviation
 -- A constant has no variance. A column whose variance is small compared to its mean is not constant, but its sums have lost
 -- the digits in which the rows differ. Only the range can tell these two cases apart.
 CREATE OR REPLACE FUNCTION sqlsvm._with_constants(p sqlsvm._problem, given sqlsvm._given)
 RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answers jsonb;
     least float8;
@@ -38,6 +37,3 @@ BEGIN
     RETURN p;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._with_constants(sqlsvm._problem, sqlsvm._given) IS
-    'Recognises constants by their range, and refuses features whose mean is much larger than their deviation';

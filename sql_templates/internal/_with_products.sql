@@ -1,10 +1,9 @@
+-- Measures the products of the terms of sums, and refuses sums that hardly vary
 -- The variance of a sum over several tables contains the products of its terms. A sum that varies much less than its terms has
 -- lost the digits in which the rows differ.
 CREATE OR REPLACE FUNCTION sqlsvm._with_products(p sqlsvm._problem, given sqlsvm._given)
 RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     found jsonb := '{}';
     answers jsonb;
@@ -31,6 +30,3 @@ BEGIN
     RETURN p;
 END
 $$;
-
-COMMENT ON FUNCTION sqlsvm._with_products(sqlsvm._problem, sqlsvm._given) IS
-    'Measures the products of the terms of sums, and refuses sums that hardly vary';

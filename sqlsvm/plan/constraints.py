@@ -1,10 +1,10 @@
 """--constrain: what the weights of the columns must satisfy, as rows over beta."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from sqlsvm.query import Fold
 from sqlsvm.query.named import named
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
+
+T = TypeVar("T")
 
 MOST = 1000
 """Rows. The systems that are solved have one unknown for each."""
@@ -40,6 +42,22 @@ def audited(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict(fair(texts)))
 
 
+def limits(texts: Sequence[str], features: Iterable[str], fold: Fold) -> Iterator[dict[str, Any]]:
+    """Ends for a weight, or an order for those of categories, of a feature or of all: what _limits.sql reads."""
+    known = {name: name for name in features}
+    for text in texts:
+        kind, _, rest = text.partition(":")
+        if kind == "box":
+            (rest, high), (column, low) = _last(rest), _last(_last(rest)[0])
+            found = _feature(column, known, fold)
+            yield {"feature": found, "low": float(low) if low else None, "high": float(high) if high else None}
+        elif kind == "nonnegative":
+            yield {"low": 0}
+        else:
+            way = 1 if kind == "increasing" else -1
+            yield {"feature": _feature(rest, known, fold), "way": way, ("low" if way > 0 else "high"): 0}
+
+
 def constraint(
     texts: Sequence[str], scaling: Scaling, centre: float, covariances: Covariances, fold: Fold
 ) -> Constraint:
@@ -61,6 +79,10 @@ def constraint(
             hint="these cannot hold together: leave one out, or make it wider",
         )
     return made
+
+
+def _feature(column: str, by_name: Mapping[str, T], fold: Fold) -> T:
+    return named("--constrain", column, by_name, fold, "the model has no weight for")
 
 
 def _last(text: str) -> tuple[str, str]:
@@ -121,7 +143,7 @@ class _Rows:
         by_name: dict[str, list[Element]] = {}
         for e in self._weights():
             by_name.setdefault(e.feature, []).append(e)
-        return named("--constrain", column, by_name, self.fold, "the model has no weight for")
+        return _feature(column, by_name, self.fold)
 
     def _between(self, weights: Sequence[Element], low: float | None, high: float | None) -> Iterator[_Row]:
         for e in weights:
@@ -134,7 +156,7 @@ class _Rows:
         """A number has a weight of this kind. The weights of categories rise or fall with their values."""
         found, less = self._named(column), ">=" if way > 0 else "<="
         if found[0].category is None:
-            yield _Row(f"{column} {less} 0", way * self._only(found[0]), 0.0)
+            yield _Row(f"{_said(found[0])} {less} 0", way * self._only(found[0]), 0.0)
             return
         if any(e.category is OTHER for e in found):
             raise OptionError(f"the categories of {column} have no order", hint=f"leave out --top {column}")

@@ -16,13 +16,11 @@ from sqlsvm.psql.stored_program.passes import facts_of_loss
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.curvature import Dense, Metric
 from sqlsvm.solve.cuts import Bundle
-from sqlsvm.solve.dane import is_misled
 from sqlsvm.solve.elastic import Elastic
 from sqlsvm.solve.loss import HINGE, MODIFIED_HUBER, SQUARED_HINGE, named
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.rounding import Rounding
-from sqlsvm.solve.simplex_qp import solve_simplex_qp
 from tests.unit.test_design import ROLES, made, moments_of
 
 SEEDS = range(6)
@@ -169,21 +167,6 @@ def test_the_bound_of_the_best_multipliers(engine: Engine, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_simplex_qp(engine: Engine, seed: int) -> None:
-    case = Case(2 * seed)
-    gram, curvature = case.slopes @ case.slopes.T / case.penalty.curvature, 1.0
-    start = np.eye(case.count + 1)[0]
-    cuts = "ARRAY(SELECT true FROM jsonb_array_elements({offsets}))"
-    call = f"sqlsvm._simplex({array('{gram}')}, {array('{offsets}')}, {cuts}, {array('{start}')})"
-    given = {"gram": gram.ravel(), "offsets": case.offsets, "start": start}
-    found, peer = np.array(ask(engine, call, **given)), solve_simplex_qp(gram, case.offsets, curvature, start)
-    value, best = (float(case.offsets @ a - a @ gram @ a / (2.0 * curvature)) for a in (found, peer))
-    assert (found >= 0.0).all()
-    assert found.sum() == pytest.approx(1.0, abs=1e-12)
-    assert value == pytest.approx(best, rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
 def test_the_step_in_the_metric(engine: Engine, seed: int) -> None:
     case = Case(2 * seed)
     case.stored_cuts(engine)
@@ -216,19 +199,6 @@ def test_the_step_within_limits(engine: Engine, seed: int, has_l1: bool) -> None
     np.testing.assert_allclose(near, found, atol=1e-6)
     here, there = (bundle.model(b) + (b - case.best) @ case.curvature @ (b - case.best) / 2 for b in (near, peer))
     assert here == pytest.approx(there, rel=1e-4, abs=1e-7)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_level_step(engine: Engine, seed: int) -> None:
-    case = Case(seed)
-    case.stored_cuts(engine)
-    lower, here = case.bundle.lower_bound(), case.bundle.model(case.best)
-    at = {"best": case.count, "alpha": case.start, "objective": here, "lower_bound": lower}
-    found = np.array(ask(engine, f"sqlsvm._level_point({STATE}, {PENALTY})", at=at, penalty=case.told))
-    level = 0.7 * here + 0.3 * lower
-    assert case.bundle.model(case.penalty.feasible(found)) <= level + 1e-6 * abs(level)
-    peer = case.bundle.project(case.best, level, close=1e-9)
-    assert np.linalg.norm(found - case.best) == pytest.approx(np.linalg.norm(peer - case.best), rel=1e-3, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -303,11 +273,3 @@ def measured(tp: float, fp: float, p: float, n: float) -> dict[str, float]:
         "f1": 2 * tp / (p + tp + fp),
         "balanced_accuracy": (recall + tn / n) / 2,
     }
-
-
-def test_level_steps_begin_where_those_of_train_do(engine: Engine) -> None:
-    rng = np.random.default_rng(0)
-    for length in range(14):
-        gaps = np.cumprod(rng.choice([0.5, 0.75, 0.9, 1.0], length)).tolist()
-        for tol in (1e-3, 0.02):
-            assert ask(engine, f"sqlsvm._is_misled({array('{gaps}')}, {tol})", gaps=gaps) is is_misled(gaps, tol)

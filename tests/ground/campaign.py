@@ -158,7 +158,7 @@ def varied(case: Case, own: list[str]) -> Case:
     if rng.random() < 0.12:
         maps = ["bins:x0:3", "spline:x0:3", "spline:x0:2:2:constant", "poly2:f", "fourier:f:2", "pca:2", "auto"]
         options["map"] = (str(rng.choice(maps[: 5 + len(own) - 1])),)
-    if rng.random() < 0.08 and "x2" in case.join.query:
+    if rng.random() < 0.08 and "x2" in case.join.query and place != "psql":
         options["constrain"] = ("fair:x2:0.1",)
     return replace(case, options=options, unnamed=unnamed, place=place)
 

@@ -109,14 +109,5 @@ def write(folder: Path, format: str = "server") -> tuple[Path, ...]:
 
 def extension_script() -> str:
     """Everything that `sqlsvm install` runs, in the same order, except CREATE SCHEMA."""
-    names = (
-        "extension_begin",
-        "tables",
-        "references",
-        *FORMS.values(),
-        "owners",
-        "types",
-        *function_templates(),
-        "extension_end",
-    )
-    return "\n".join(template(name) for name in names)
+    names = ("extension_begin", "tables", "references", *FORMS.values(), "owners", "types")
+    return "\n".join(map(template, (*names, *function_templates(), "extension_end")))

@@ -34,7 +34,7 @@ LabelValues = tuple[Any, Any]
 AT_ONCE = 500
 """Columns that one statement looks at. PostgreSQL has a limit of 1,664."""
 
-Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term", "audited"]
+Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,6 @@ def checks(
     terms = [(f, f"{f.name}, its term over {f.relation},") for f in never_null if f.name in query.sums]
     yield from _nulls(plan, "term", terms)
     yield from _nulls(plan, "null", [(f, f.name) for f in never_null if f.name not in query.sums])
-    yield from _nulls(plan, "audited", [(f, f.name) for f in query.audited])
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:

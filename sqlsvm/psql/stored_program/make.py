@@ -20,13 +20,13 @@ from sqlsvm.lab.run.pseudo_oracle import far_sums
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.constraints import limits
 from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.sums import Terms, met, terms
 from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_label_values
-from sqlsvm.psql.stored_program.audits import audits
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import (
@@ -81,7 +81,6 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
         _check_classes(target.label.name, values)
     known = Facts(engine)
     with naming_features(engine, query):
-        audited = audits(known, query, asked, target)
         if isinstance(target, Binary):
             target = replace(target, class_parameters=asked.class_weight != "none")
         plan, catalog = lasting(known, query, asked, target)
@@ -93,16 +92,15 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     plan = planned_over(plan, own)
     checked = checks(plan, own, rounded_keys(catalog), types(engine, query), values, single)
     parts = _parts(plan, query, checked, asked.scale, begun.width, asked.intercept == "free")
-    parts |= audited.parts if audited else {}
     return StoredProgram(
         text,
         plan.design.target.label.name,
         {
             **_description(plan, begun),
+            "limits": list(limits(asked.constrain, (f.name for f in query.features), engine.fold)),
             "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
-            **({"audited": audited.facts()} if audited else {}),
             "statements": sum(map(len, parts.values())),
         },
         plain(training.kept),
