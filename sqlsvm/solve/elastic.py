@@ -26,6 +26,9 @@ from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import Cuts, Optimum, Penalty
 from sqlsvm.solve.rounding import EXACT, Rounding
 
+TRACE = 1e-6
+"""An intercept that is free has this share of the curvature of others in a step. With all of it steps would be far too
+short where features are not centred: there an intercept and a weight are nearly one."""
 _FARTHER = 2.0 ** np.arange(997.0)
 
 
@@ -126,6 +129,10 @@ class Elastic(Penalty):
         if self.free:
             found[self.free.place] = 0.0
         return found
+
+    @cached_property
+    def ridge(self) -> Array:  # type: ignore[override]
+        return np.maximum(self._bends, TRACE * self.curvature)
 
     @cached_property
     def _weights(self) -> Array:

@@ -183,7 +183,7 @@ class LocalProblem:
 
     def _curvature(self, psi: Loss, z: Array, damping: float) -> Curvature:
         shares = self.shares * psi.curvature(z)
-        ridge = self.penalty.curvature + (damping * self._squares if damping else 0.0)
+        ridge = self.penalty.ridge + (damping * self._squares if damping else 0.0)
         if self.rows.width > DENSE_UP_TO:
             curved = np.flatnonzero(shares > 0.0)
             return ByRows(self.rows.take(curved), shares.take(curved), ridge)

@@ -57,6 +57,11 @@ class Penalty(ABC):
         """The second derivative of that term along each coordinate."""
         return 2.0 * self.lam
 
+    @property
+    def ridge(self) -> Array | float:
+        """What a step takes for the second derivative along each coordinate: above 0, so that it has an end."""
+        return self.curvature
+
     @abstractmethod
     def value(self, beta: Array) -> float: ...
 

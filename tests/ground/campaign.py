@@ -1,6 +1,7 @@
 """Random trainings, checked on every row of their joins: `python -m tests.campaign` runs many, and counts.
 
-lower bound <= F of an independent solver;  F(model) by brute force between objective and its upper bound;
+lower bound <= F of an independent solver;  F(model) by brute force between objective and its upper bound, also with
+the scores that predict returns, where no digit is forgiven;
 converged is a gap of at most tol, or a note of what rounding may add;  evaluate is what the rows say.
 """
 
@@ -18,6 +19,7 @@ from sqlsvm.engine.base import Engine, Rows, StatementError, Text, Values
 from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.rules import named
@@ -40,6 +42,11 @@ NEAR = 1e-6
 """The width of a feature is measured in doubles. Where rows are 10^4 widths from 0, its rounding moves scores."""
 VARIED = 100_000
 """Seeds from here on also have maps, options without a name given, a fair covariance, PostgreSQL and psql."""
+STRANGE = 200_000
+"""Seeds from here on also have odd names, NaN, reals, skewed keys, tables of a row or none, one pass, time splits."""
+NAMES = ("", "NULL", "it's", 'a "quoted" one', "%s", "\\", "größe", "$1; --", " a", "a ")
+EXACT = 1e-10
+"""What numpy loses in the sum of a few hundred rows, as a share."""
 PASSES, PROGRAM = 40, "campaign"
 
 
@@ -142,7 +149,8 @@ def drawn(seed: int) -> Case:
         CREATE TABLE b (k INT, j INT, z FLOAT8); CREATE TABLE e (j INT, q FLOAT8); CREATE TABLE d (k INT, v FLOAT8)"""
     join = Join(script, {"f": f, "b": b, "e": e, "d": d}, f"SELECT {selected} FROM {text}")
     case = Case(seed, join, options, shape, options["intercept"] == "free")
-    return case if seed < VARIED else varied(case, own)
+    case = case if seed < VARIED else varied(case, own)
+    return case if seed < STRANGE else strange(case)
 
 
 def varied(case: Case, own: list[str]) -> Case:
@@ -161,6 +169,36 @@ def varied(case: Case, own: list[str]) -> Case:
     if rng.random() < 0.08 and "x2" in case.join.query and place != "psql":
         options["constrain"] = ("fair:x2:0.1",)
     return replace(case, options=options, unnamed=unnamed, place=place)
+
+
+def strange(case: Case) -> Case:
+    rng, options, join = np.random.default_rng((case.seed, 2)), dict(case.options), case.join
+    tables = {name: dict(columns) for name, columns in join.rows.items()}
+    f, script = tables["f"], join.script
+    f["c"] = np.array(NAMES, dtype=object)[rng.permutation(len(NAMES))[rng.integers(0, 4, len(f["c"]))]]
+    odd = str(
+        rng.choice(["nothing", "real", "skewed", "one row", "empty", "NaN", "infinite", "one pass", "time", "zeros"])
+    )
+    match odd:
+        case "real":
+            f["x2"] = f["x2"].astype(np.float32).astype(float)
+            script = script.replace("x2 FLOAT8", "x2 REAL")
+        case "skewed":
+            f["k"] = np.minimum(rng.zipf(1.6, len(f["k"])) - 1, f["k"].max())
+        case "one row" | "empty":
+            name = str(rng.choice(["f", "b", "d", "e"]))
+            tables[name] = {c: values[: int(odd == "one row")] for c, values in tables[name].items()}
+        case "NaN" | "infinite":
+            f["x0"] = f["x0"].copy()
+            f["x0"][0] = np.nan if odd == "NaN" else np.inf
+        case "one pass":
+            options["max_passes"] = 1
+        case "time" if case.shape != "parent" and "by" not in options:
+            options |= {"time": "id", "holdout": 0.3}
+            options.pop("folds", None)
+        case "zeros":
+            f["w"] = f["w"] * (rng.random(len(f["w"])) < 0.3)
+    return replace(case, options=options, join=replace(join, script=script, rows=tables))
 
 
 def far(rng: np.random.Generator) -> float:
@@ -208,6 +246,7 @@ def run(engine: Engine, case: Case) -> Found:
             validation.of(model)
         case = replace(case, options={**case.options, "loss": model.loss})
         if not case.options.get("holdout"):
+            check_scores(engine, case, model)
             rows = with_maps(model, asked(engine, parse_one(case.join.query, read=engine.dialect)))
             for part, chosen, sign in parts(case, model, rows):
                 check(
@@ -260,11 +299,9 @@ def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values,
 def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
     x, beta, share, sign, constant = design(case, model, rows, sign)
     one = case.options["loss"]
-    classes, lam, l1_weight = not case.number, model.lam, case.options.get("l1", 0.0)
+    classes, (lam, l1_weight) = not case.number, penalised(case, model, sign, share)
     origin = np.full(len(x), 0.0 if one == "logistic" else 1.0) if classes else sign - model.label_centre
     signs = sign if classes else np.ones(len(x))
-    if case.number and case.options["scale"] == "standard":
-        lam, l1_weight = in_unit(one, lam, l1_weight, origin, share, 1.0)
 
     def value(weights: Values) -> float:
         others = np.delete(weights, constant) if constant is not None else weights
@@ -305,6 +342,45 @@ def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
                 found = np.where(held.rows.any(axis=0), np.maximum(found, 0.0), found)
             peer = value(found)
             assert model.lower_bound <= peer + CLOSE * peer + slack, (model.lower_bound, peer)
+
+
+def check_scores(engine: Engine, case: Case, model: Model) -> None:
+    """F of the scores that predict returns, which are those of the stored weights, is between the bounds. Of several
+    classes it returns one score alone."""
+    if model.classes:
+        return
+    rows = with_maps(model, engine.fetch(predict(engine, model, case.join.query)))
+    known = ~np.isnan(numbers(rows["score"]))
+    rows = {name: values[known] for name, values in rows.items()}
+    for part, chosen, sign in parts(case, model, rows):
+        own = {name: values[chosen] for name, values in rows.items()}
+        scores, dropped = numbers(own.pop("score")), ("prediction", "probability")
+        own = {name: values for name, values in own.items() if name not in dropped}
+        _, beta, share, signs, constant = design(case, part, own, sign[chosen])
+        found, penalty = (
+            penalised(case, part, signs, share),
+            np.delete(beta, constant) if constant is not None else beta,
+        )
+        lam, l1 = found
+        z = signs - scores if case.number else (0.0 if case.options["loss"] == "logistic" else 1.0) - signs * scores
+        squares = penalty if case.free else beta
+        value = (
+            float(share @ psi(case.options["loss"], z)) + lam * float(squares @ squares) + l1 * np.abs(penalty).sum()
+        )
+        assert part.objective * (1 - EXACT) - 1e-300 <= value <= part.objective_upper * (1 + EXACT) + 1e-300, (
+            "of the stored scores",
+            part.objective,
+            value,
+            part.objective_upper,
+        )
+
+
+def penalised(case: Case, model: Model, sign: Values, share: Values) -> tuple[float, float]:
+    """lambda and l1 as they are in F."""
+    lam, l1 = model.lam, case.options.get("l1", 0.0)
+    if case.number and case.options["scale"] == "standard":
+        return in_unit(case.options["loss"], lam, l1, sign - model.label_centre, share, 1.0)
+    return lam, l1
 
 
 def design(case: Case, model: Model, rows: Rows, sign: Values) -> tuple[Values, Values, Values, Values, int | None]:
