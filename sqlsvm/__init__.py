@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from sqlsvm.notebook.fitted import NotFittedError, plot_path
     from sqlsvm.notebook.looking import components, count, describe, explain, inspect
     from sqlsvm.notebook.suggesting import suggest
+    from sqlsvm.searching import GridSearch, cross_validate
 
 __all__ = [
     "ConvergenceWarning",
+    "GridSearch",
     "Learned",
     "NotFittedError",
     "RelationalHuberRegressor",
@@ -30,6 +32,7 @@ __all__ = [
     "RelationalSVR",
     "components",
     "count",
+    "cross_validate",
     "describe",
     "explain",
     "inspect",
@@ -43,6 +46,7 @@ __all__ = [
 _ELSEWHERE = {
     **dict.fromkeys(("components", "count", "describe", "explain", "inspect"), "sqlsvm.notebook.looking"),
     "suggest": "sqlsvm.notebook.suggesting",
+    **dict.fromkeys(("GridSearch", "cross_validate"), "sqlsvm.searching"),
     **dict.fromkeys(("Learned", "learn", "split"), "sqlsvm.learning"),
     **dict.fromkeys(("NotFittedError", "plot_path"), "sqlsvm.notebook.fitted"),
 }

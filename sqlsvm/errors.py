@@ -58,7 +58,7 @@ class FormError(QueryError):
     """The feature query is no plain join, for the reason in the message: the database has to make rows of it."""
 
 
-class DataError(SqlsvmError):
+class DataError(SqlsvmError, ValueError):
     """The rows that the query reads cannot be trained on."""
 
 

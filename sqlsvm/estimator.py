@@ -28,7 +28,7 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Named, Residuals
 from sqlsvm.model.memory import Frame, chances, scores
 from sqlsvm.model.model import Model
-from sqlsvm.model.probability import normalised
+from sqlsvm.model.probability import STEEPEST, normalised
 from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.model.weights import Weight
@@ -36,6 +36,7 @@ from sqlsvm.notebook.fitted import Fitted, Place, stored
 from sqlsvm.notebook.frames import columns_of, kind_of, like
 from sqlsvm.notebook.frames import frame as frame_of
 from sqlsvm.notebook.progress import Verbose, watched
+from sqlsvm.notebook.rows import Rows, checked_rows, given_rows, is_column
 from sqlsvm.notebook.told import all_in_python, described, in_python
 from sqlsvm.options import (
     NUMBER_LOSSES,
@@ -73,6 +74,22 @@ steps = logging.getLogger(__name__)
 
 class ParameterError(OptionError, ValueError):
     """A parameter is unknown, or its value is."""
+
+
+class UnknownParameter(ParameterError, TypeError):
+    """There is no parameter of this name."""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The objective here is the mean of the losses, and lam times the square of the scaled weights."""
+    strengths = {
+        "C": "for a C over n rows, lam = 1 / (2 * C * n): C=1 and 10,000 rows are lam=5e-5",
+        "alpha": "for the alpha of SGDClassifier lam = alpha / 2; for that of Ridge over n rows lam = alpha / (2 * n)",
+        "l1_ratio": "of ElasticNet: l1 = alpha * l1_ratio, and lam = alpha * (1 - l1_ratio) / 2",
+        "max_iter": "max_passes is the most passes over the tables",
+        "random_state": "seed is the seed",
+    }
+    return strengths.get(name) or nearest(name, known) or f"there are {', '.join(known)}"
 
 
 class ConvergenceWarning(UserWarning):
@@ -142,6 +159,8 @@ class Relational(Fitted):
     dual_coef_: Values = field(init=False)
     intercept_: Values = field(init=False)
     feature_names_in_: Values = field(init=False)
+    n_features_in_: int = field(init=False)
+    """Of a training on rows in memory."""
     n_iter_: int = field(init=False)
     objective_: float = field(init=False)
     objective_upper_: float = field(init=False)
@@ -149,6 +168,13 @@ class Relational(Fitted):
     gap_: float = field(init=False)
     history_: tuple[Mapping[str, Any], ...] = field(init=False)
     model_: Model = field(init=False)
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """An unknown parameter is answered with the one that is meant."""
+        for name in named:
+            if name not in cls._defaults():
+                raise UnknownParameter(f"{cls.__name__} has no parameter {name}", hint=meant(name, cls._defaults()))
+        return super().__new__(cls)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -159,8 +185,9 @@ class Relational(Fitted):
         """Set all of them or, if one is unknown, none."""
         for name in params:
             if name not in self._defaults():
-                hint = nearest(name, self._defaults()) or f"there are {', '.join(self._defaults())}"
-                raise ParameterError(f"{type(self).__name__} has no parameter {name}", hint=hint)
+                raise UnknownParameter(
+                    f"{type(self).__name__} has no parameter {name}", hint=meant(name, self._defaults())
+                )
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -175,7 +202,7 @@ class Relational(Fitted):
         return {name: value for name, value in vars(self).items() if name != "_database"}
 
     def __sklearn_tags__(self) -> "Tags":
-        """Asked for by scikit-learn alone. What is given to `fit` is no array, so most of its checks do not apply."""
+        """Asked for by scikit-learn alone."""
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
         return Tags(
@@ -183,14 +210,15 @@ class Relational(Fitted):
             target_tags=TargetTags(required=True),
             classifier_tags=None if self.of_numbers else ClassifierTags(multi_class=True),
             regressor_tags=RegressorTags() if self.of_numbers else None,
-            input_tags=InputTags(two_d_array=False, string=True, dict=True, allow_nan=True),
+            input_tags=InputTags(string=True, dict=True, allow_nan=self.nulls != "error"),
         )
 
     # -- training ------------------------------------------------------------------------------------------------------
 
     def fit(self, database: Database, query: Query | None = None, label: str | None = None) -> Self:
-        """Train on the rows of a query, inside the database. With `warm_start` the training goes on from the one
-        before: from its passes, if it was interrupted or did not converge, and else from its weights.
+        """Train on the rows of a query, inside the database; or on a frame or an array and a column: fit(X, y). With
+        `warm_start` the training goes on from the one before: from its passes, if it was interrupted or did not
+        converge, and else from its weights.
 
         Parameters
         ----------
@@ -203,6 +231,11 @@ class Relational(Fitted):
         label : the name of a column
             The output of the query to predict. All others are features.
         """
+        if label is None and query is None and (is_column(database) or kind_of(database)):
+            name = type(self).__name__
+            raise ParameterError(f"{name} requires y to be passed, but the target y is None", hint="fit(X, y)")
+        if label is None and is_column(query):
+            return self._fit_rows(given_rows(self, database, query, self.of_numbers))
         query, label = with_label(database, query, label)
         label = self._label(label)
         training = self._training(label)
@@ -210,16 +243,35 @@ class Relational(Fitted):
         self._fit(database, model)
         return self
 
+    def _fit_rows(self, rows: Rows) -> Self:
+        """The later one of two classes is positive, as in scikit-learn."""
+        positive = self.positive
+        try:
+            self.positive = rows.positive if positive is None else positive
+            self.fit(rows.frames, rows.query, rows.label)
+        finally:
+            self.positive = positive
+        self.n_features_in_ = rows.columns
+        return self
+
     def fit_path(
         self, database: Database, query: Query | None = None, label: str | None = None, **values: Sequence[float]
     ) -> list[Self]:
         """A fitted copy for each value of lam, l1 or quantile: fit_path(database, query, label, lam=[1e-1, 1e-2]). It
         is one training, which shares the sample and, apart from quantiles, the passes."""
+        each = [dict([pair]) for pair in _each(values)]
+        return self.fit_each(database, query, label, each)
+
+    def fit_each(
+        self, database: Database, query: Query | None, label: str | None, values: Sequence[Mapping[str, Any]]
+    ) -> list[Self]:
+        """A fitted copy for each of these values of lam, l1 or quantile, in one training."""
         query, label = with_label(database, query, label)
-        each, label = _each(values), self._label(label)
-        copies = [type(self)(**(self.get_params() | {name: value})) for name, value in each]
-        named = {f"{label}_{value:.12g}": copy for (_, value), copy in zip(each, copies, strict=True)}
-        trainings = {name: copy._training(label, several=True) for name, copy in named.items()}
+        label = self._label(label)
+        copies = [type(self)(**(self.get_params() | dict(given))) for given in values]
+        names = ("_".join([label, *(f"{value:.12g}" for value in given.values())]) for given in values)
+        named = dict(zip(names, copies, strict=True))
+        trainings = {name: copy._training(label, several=len(copies) > 1) for name, copy in named.items()}
         for copy, model in zip(copies, self._trained(database, query, trainings), strict=True):
             copy._fit(database, model)
         return copies
@@ -315,7 +367,8 @@ class Relational(Fitted):
 
     def _of_each(self, of: Callable[[Model, Frame], Values], X: Frame) -> Values:
         """With more than two classes, a column for each."""
-        model, rows = self._fitted(), columns_of(X)
+        model = self._fitted()
+        rows = columns_of(checked_rows(self, X) if hasattr(self, "n_features_in_") else X)
         return np.column_stack([of(part, rows) for part in model.against_others]) if model.kinds else of(model, rows)
 
     def predict(self, X: Frame | Database, query: Query | None = None) -> Any:
@@ -439,13 +492,31 @@ class RelationalSVC(Relational):
         return found.measures["accuracy"] if isinstance(found, Confusion) else found.accuracy.value
 
     def predict_proba(self, X: Frame) -> Any:
-        """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
-        with a NULL, if no mean was trained for it. More than two classes are each fitted against all others, and their
-        probabilities divided by the sum."""
-        self._fitted().must_be_likely()
-        found = self._of_each(chances, X)
+        """For each row the probability of each of classes_, if the model has one: `probability` asks for it, and the
+        logistic loss has one of its own. nan for a row with a NULL, if no mean was trained for it. More than two
+        classes are each fitted against all others, and their probabilities divided by the sum."""
+        model = self._fitted()
+        if self._has_own_probability:
+            found = 1.0 / (1.0 + np.exp(-np.clip(self._scores(X), -STEEPEST, STEEPEST)))
+        else:
+            model.must_be_likely()
+            found = self._of_each(chances, X)
         each = normalised(found) if found.ndim == 2 else np.column_stack([1.0 - found, found])
         return self._output(X, each, PROBABILITY, self.classes_)
+
+    @property
+    def _has_own_probability(self) -> bool:
+        model = self._fitted()
+        return model.loss == "logistic" and not model.likely and not model.groups
+
+    def __getattribute__(self, name: str) -> Any:
+        """What scikit-learn asks for is not there where there is no probability: then it takes the scores."""
+        model = vars(self).get("model_") if name == "predict_proba" else None
+        if model and not (model.likely or self._has_own_probability):
+            raise AttributeError(
+                f"model {model.name} has no probability: train with probability='sigmoid', holdout=0.2"
+            )
+        return super().__getattribute__(name)
 
     def evaluate(
         self, database: Database | None = None, query: Query | None = None, part: Part | None = None

@@ -1,5 +1,6 @@
 """What can be done with the model of an estimator: keep it, export it, report on it, draw it."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,12 @@ class NotFittedError(SqlsvmError, ValueError, AttributeError):
     """There is no model before `fit`."""
 
 
+def _not_fitted() -> type[NotFittedError]:
+    """That of scikit-learn too, where it is used."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    return type("NotFittedError", (NotFittedError, theirs.NotFittedError), {}) if theirs else NotFittedError
+
+
 @dataclass(frozen=True)
 class Certificate:
     """objective <= F(model) <= objective_upper, and no weights have an F below lower_bound."""
@@ -70,7 +77,7 @@ class Fitted:
 
     def _fitted(self) -> Model:
         if not hasattr(self, "model_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="fit(database, query, label)")
+            raise _not_fitted()(f"this {type(self).__name__} is not fitted yet", hint="fit(database, query, label)")
         return self.model_
 
     @contextmanager

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm import ConvergenceWarning, RelationalSVC
+import sqlsvm
+from sqlsvm import ConvergenceWarning, RelationalLogisticRegression, RelationalRidge, RelationalSVC
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
@@ -189,3 +190,68 @@ def test_ids_beyond_doubles(engine: Engine) -> None:
         found = engine.fetch(predict(engine, svc.model_))
         np.testing.assert_allclose(svc.decision_function(found), found["score"], rtol=1e-9, atol=1e-12)
         assert svc.predict(found).tolist() == found["prediction"].tolist()
+
+
+# -- X and y, as in scikit-learn ---------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(120, 3))
+Y = (X @ [2.0, -1.0, 0.5] + RNG.normal(size=120) > 0).astype(int)
+
+
+def test_x_and_y_train_as_in_scikit_learn() -> None:
+    """With the lambda that is said for a C and an alpha: the same weights."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    plain: dict[str, Any] = {"scale": "none", "tol": 1e-9, "verbose": False, "intercept": "free"}
+    own = RelationalLogisticRegression(1 / (2 * 0.5 * 120), **plain).fit(X, Y)
+    peer = LogisticRegression(C=0.5, tol=1e-10).fit(X, Y)
+    np.testing.assert_allclose(own.coef_, peer.coef_, rtol=1e-3)
+    assert (own.predict(X) == peer.predict(X)).all()
+    assert own.score(X, Y) == peer.score(X, Y)
+    assert own.feature_names_in_.tolist() == ["x0", "x1", "x2"]
+    y = X @ [1.0, 2.0, 3.0] + RNG.normal(size=120)
+    ridge = RelationalRidge(10 / (2 * 120), **plain).fit(X, y)
+    np.testing.assert_allclose(ridge.coef_[0], Ridge(alpha=10).fit(X, y).coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_and_columns(library: str) -> None:
+    """Texts are categories, and labels of any kind come back."""
+    module: Any = pytest.importorskip(library)
+    columns = {"size": X[:, 0].tolist(), "kind": [f"k{n}" for n in (X[:, 1] > 0).astype(int)]}
+    make = module.table if library == "pyarrow" else module.DataFrame
+    for names in (["no", "yes"], [1, 2], [1.0, 2.0], [False, True]):
+        y = np.array(names)[Y]
+        svc = RelationalSVC(1e-2, verbose=False).fit(make(columns), y)
+        assert svc.classes_.tolist() == sorted(names)
+        assert np.mean(svc.predict(make(columns)) == y) == svc.score(make(columns), y) > 0.7
+    assert svc.feature_names_in_.tolist() == ["size", "kind=k0", "kind=k1"]
+
+
+def test_tools_of_scikit_learn() -> None:
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    svc = RelationalSVC(1e-2, loss="logistic", verbose=False)
+    found = GridSearchCV(make_pipeline(StandardScaler(), svc), {"relationalsvc__lam": [1.0, 1e-3]}, cv=2).fit(X, Y)
+    assert found.best_score_ > 0.75
+    with pytest.raises(DataError, match="X has 2 features, but RelationalSVC is expecting 3"):
+        svc.fit(X, Y).predict(X[:, :2])
+
+
+def test_a_grid_shares_its_scans() -> None:
+    """What it finds is what a training of each combination finds."""
+    frames = {"t": {"y": Y == 1, "a": X[:, 0], "b": X[:, 1]}}
+    base = RelationalSVC(sample=120, verbose=False)
+    grid: dict[str, Any] = {"lam": [1.0, 1e-2], "loss": ["hinge", "logistic"]}
+    found = sqlsvm.GridSearch(base, grid, folds=3).fit(frames, "SELECT y, a, b FROM t", "y")
+    assert len(found.results_) == 4
+    for row in found.results_.to_dict("records"):
+        params: dict[str, Any] = {"lam": row["lam"], "loss": row["loss"], "sample": 120, "verbose": False}
+        each = sqlsvm.cross_validate(RelationalSVC(**params), frames, "SELECT y, a, b FROM t", "y", folds=3)
+        assert each["test_auc"].mean() == pytest.approx(row["auc"], abs=2e-3)
+    assert found.best_score_ == found.results_["auc"].max()
+    assert found.best_estimator_.get_params()["loss"] == found.best_params_["loss"]
+    assert found.best_estimator_.predict({"a": [3.0], "b": [-3.0]}).tolist() == [True]

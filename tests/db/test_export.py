@@ -28,7 +28,13 @@ from sqlsvm.store import open_store
 from tests.cli.command import answer, sqlsvm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import build
-from tests.unit.test_estimator import APPLIES
+
+APPLIES = (
+    *("check_estimator_cloneable", "check_estimator_tags_renamed", "check_estimator_repr", "check_valid_tag_types"),
+    *("check_no_attributes_set_in_init", "check_do_not_raise_errors_in_init_or_set_params", "check_mixin_order"),
+    *("check_parameters_default_constructible", "check_get_params_invariance", "check_set_params"),
+)
+"""The checks of scikit-learn that give `fit` no array."""
 
 TABLES = """
     CREATE TABLE f (y BOOLEAN, t FLOAT8, k INT, x FLOAT8, b BOOLEAN, tone VARCHAR, month INT, size FLOAT8);

@@ -44,6 +44,7 @@ LAYERS = (
     "notebook",
     "estimator",
     "learning",
+    "searching",
     "mlflow",
     "demo",
     "cli",
