@@ -83,7 +83,7 @@ versions: version-oldest $(foreach wheel,$(WHEELS),version-$(wheel))
 # The database tests on the server of a package: of a wheel, NAME==VERSION, or of npm, which alone has version 14.
 # tests/servers.py starts the programs in $SQLSVM_POSTGRES.
 ON_SERVER = SQLSVM_TEST_DSN= SQLSVM_POSTGRES=$$(ls -d $(CURDIR)/build/postgres/$(1)) \
-  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" -k "not duckdb" tests/db
+  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not nightly" -k "not duckdb" tests/db
 
 version-%: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/postgres/$* $*
@@ -98,8 +98,8 @@ GOLDEN := tests/golden $(patsubst %,tests/db/test_%.py,golden offload maps insta
 # The unit tests, and those in which a database meets a dependency.
 TOUCHING := $(patsubst %,tests/db/test_%.py,engine engine_copy estimator_fit given export mlflow notebook golden)
 
-oldest: $(LOWEST)/.ready ## run tests with the oldest versions that pyproject.toml allows: 4 minutes
-	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" tests/unit $(TOUCHING)
+oldest: $(LOWEST)/.ready ## run tests with the oldest versions that pyproject.toml allows: 6 minutes
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not nightly" tests/unit $(TOUCHING)
 
 dbt: $(DBT)/.ready ## run the tests of the package for dbt, in an environment of its own: 2 minutes
 	$(DBT)/bin/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/dbt

@@ -68,11 +68,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The mark `twin`; a test that each engine runs by itself, among others that have it, says twin(False)."""
+    marker = metafunc.definition.get_closest_marker("twin")
+    if "engine" in metafunc.fixturenames and marker and marker.args != (False,):
+        metafunc.definition.add_marker(pytest.mark.parametrize("engine", ["twin"], indirect=True))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a thinned test one variant of n is quick, and five are no campaign of a night. Of another test of a database
     or of a command one variant is quick, of both engines one or the other. The rest is slow. Slow tests come first, so
     that at the end no worker waits long for another."""
-    items[:] = [item for item in items if not _is_elsewhere(item)]
     tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         tests[item.nodeid.partition("[")[0]].append(item)
@@ -125,13 +132,6 @@ def _skipped_without_icu() -> Generator[None, None, None]:
         if "ICU is not supported in this build" in str(error):
             pytest.skip("this PostgreSQL comes without ICU")
         raise
-
-
-def _is_elsewhere(item: pytest.Item) -> bool:
-    """A variant on one engine, of a test for the twin; or on the twin, of a test for each."""
-    engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
-    marker = item.get_closest_marker("twin")
-    return engine in (*ENGINES, "twin") and (engine == "twin") != (marker is not None and marker.args != (False,))
 
 
 @pytest.fixture(scope="session")
@@ -237,7 +237,7 @@ def twin(postgres_dsn: str, statements: list[str]) -> Iterator[Twin]:
         yield engine
 
 
-@pytest.fixture(params=(*ENGINES, "twin"))
+@pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Engine:
     return cast(Engine, request.getfixturevalue("twin" if os.environ.get("TWIN") else request.param))
 

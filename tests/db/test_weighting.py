@@ -23,6 +23,8 @@ from sqlsvm.solve.loss import (
 )
 from tests.ground.opened import Wish, build, opened
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
     CREATE TABLE f (k INT, y INT, x INT, w INT); CREATE TABLE d (k INT PRIMARY KEY, v INT);
     INSERT INTO f VALUES (1, 0, 3, 1), (1, 1, 1, 2), (2, 1, -2, 3), (2, 0, 2, 1), (2, 1, 0, 2), (1, 0, -1, 1);
