@@ -27,6 +27,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.engine.duckdb import _CONFIG, DuckDB
 from sqlsvm.psql.install import install
+from sqlsvm.query import faults
 from sqlsvm.query.rewrites import order
 from sqlsvm.run import sharing, small
 from tests import leftovers, servers
@@ -65,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _CONFIG["threads"] = "1"
     small.MUCH = 0
     order.FEW = 0
+    faults.STRICT = True
 
 
 @pytest.hookimpl(tryfirst=True)

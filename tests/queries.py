@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 
 from sqlsvm.engine import connect
+from sqlsvm.query import faults
 from tests.ground import counting, grouping, rewriting, selects
 
 KINDS = {"rules": rewriting.check, "groups": grouping.check, "selects": selects.check, "counts": counting.check}
@@ -15,6 +16,7 @@ KINDS = {"rules": rewriting.check, "groups": grouping.check, "selects": selects.
 
 def main(runs: int, first: int, dsn: str = "duckdb:", kind: str = "rules") -> int:
     engine, counts = connect(dsn), Counter[str]()
+    faults.STRICT = True
     try:
         for seed in range(first, first + runs):
             try:

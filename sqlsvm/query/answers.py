@@ -17,8 +17,10 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.asked import Asker, Names, Question, sub_queries
+from sqlsvm.query.faults import Fault
 from sqlsvm.query.firsts import bare, can_order, first_of, first_rows, shown
 from sqlsvm.query.forms import outer_expressions
+from sqlsvm.query.guards import Fragment
 from sqlsvm.query.ir import ANSWER, VALUE
 from sqlsvm.query.known_functions import is_aggregate
 from sqlsvm.query.line import AT, NODE, POINT, is_, point_nodes, slots, spanning_nodes
@@ -246,7 +248,9 @@ def answered(rows: exp.Select, asker: Asker) -> exp.Select:
             value.replace(exp.alias_(answer, value.alias, quoted=True) if value.alias else answer)
     for answers in found.all():
         made = answers.joined(made, asker)
-    return made if found.all() and asker.described(made) is not None else rows
+    if found.all() and asker.described(made) is None:
+        raise Fault(f"joined answers in place of sub-queries: {Fragment(made, asker.dialect)}")
+    return made if found.all() else rows
 
 
 def _counted(asked: exp.Expr) -> exp.Select | None:

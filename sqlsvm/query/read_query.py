@@ -1,11 +1,12 @@
 """Text -> FeatureQuery, with names and types from the database."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypedDict, Unpack
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqlsvm.engine.base import Called, Column, Engine, StatementError
 from sqlsvm.errors import FormError, QueryError, SqlsvmError, nearest
@@ -13,12 +14,17 @@ from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functi
 from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.faults import Fault, fault
 from sqlsvm.query.folding import folded
 from sqlsvm.query.names import distinct
 from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.whole import RESULT, named
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
+
+
+Read = Callable[[FormError | None, bool], FeatureQuery]
+"""Reads a query, or its rows because of something, with or without what rules write in place of its text."""
 
 
 class Roles(TypedDict, total=False):
@@ -32,38 +38,51 @@ class Roles(TypedDict, total=False):
 
 
 def read_query(engine: Engine, text: str, because: FormError | None = None, **roles: Unpack[Roles]) -> FeatureQuery:
-    """The text as what follows reads it. What a rule cannot fold is made as a whole, or all `because` of something."""
-    try:
-        return ruled(taken_apart(engine, text, because, **roles), Facts(engine))
-    except (FormError, StatementError) as error:  # Spark has not all that rules write
-        if because:
-            raise
-        if isinstance(error, FormError):
-            return read_query(engine, text, error, **roles)
-        said = FormError(f"the database does not read what would be written: {error.message}")
-        with suppress(SqlsvmError):
-            return read_query(engine, text, said, **roles)
-        raise
+    """The query as a plain join; else, or `because` of something, over its rows, which the database makes once."""
+
+    def read(why: FormError | None, answer: bool) -> FeatureQuery:
+        return ruled(_taken_apart(engine, text, why, answer=answer, **roles), Facts(engine))
+
+    return _or_made(read, because)
 
 
 def taken_apart(
     engine: Engine, text: str, because: FormError | None = None, *, answer: bool = True, **roles: Unpack[Roles]
 ) -> FeatureQuery:
-    """What is refused is made as a whole, if the database can read it. Do not call this in a transaction: an unknown
-    name would abort it, and then the database could not be asked for similar names. Without `answer` sub-queries stay
-    as they are typed."""
-    parse(text, engine.dialect)
-    taken = partial(_taken_apart, engine, text, answer=answer, **roles)
-    if because:
-        return taken(because)
+    """The same before any rule. Do not call it in a transaction: an unknown name would abort it, and then the database
+    could not be asked for similar names. Without `answer` sub-queries stay as they are typed."""
+
+    def read(why: FormError | None, written: bool) -> FeatureQuery:
+        return _taken_apart(engine, text, why, answer=answer and written, **roles)
+
+    return _or_made(read, because)
+
+
+def _or_made(read: Read, because: FormError | None) -> FeatureQuery:
+    """`read(None)` takes the query apart, and `read(why)` makes the rows of all of it. What neither can is refused as
+    the first says."""
     try:
-        return taken(None)
-    except FormError as error:
-        return taken(error)
-    except QueryError as error:
+        return read(because, True)
+    except QueryError as refusal:
+        if because:
+            raise
+        if isinstance(refusal, FormError):
+            return _or_made(read, refusal)
         with suppress(SqlsvmError):
-            return taken(FormError(f"it cannot be taken apart: {error.message}", hint=error.hint))
+            return _or_made(read, FormError(f"it cannot be taken apart: {refusal.message}", hint=refusal.hint))
         raise
+    except (Fault, StatementError, SqlglotError) as error:
+        return _as_typed(read, because, error)
+
+
+def _as_typed(read: Read, because: FormError | None, error: Exception) -> FeatureQuery:
+    """Without what rules would write in place of its text. Spark does not read all of that."""
+    for why in (because, FormError(f"the database does not read what would be written: {error}")):
+        with suppress(SqlsvmError):
+            found = read(why, False)
+            fault(error)
+            return found
+    raise error
 
 
 def _taken_apart(

@@ -48,6 +48,7 @@ def users(engine: Engine) -> Engine:
         "SELECT u.left_us, u.age, g.top, g.n FROM users u JOIN g ON g.id = u.id",
         f"SELECT left_us, AVG(n) AS mean FROM (SELECT u.id, u.left_us, COUNT(*) AS n {BOTH} GROUP BY 1, 2) AS s "
         "GROUP BY left_us",
+        "SELECT u.left_us, MIN(p.score) AS low FROM users u JOIN posts p ON p.owner = u.id, badges GROUP BY 1",
         f"SELECT u.left_us, COUNT(*) AS n {BOTH} GROUP BY u.left_us UNION ALL SELECT left_us, age FROM users",
     ],
 )

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import QueryError
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.faults import Stays, stays
 from sqlsvm.query.folding.aggregates import Aggregate, Made, aggregate_of, made
 from sqlsvm.query.folding.blocks import Blocks, blocks_of, multiplies
 from sqlsvm.query.folding.carried import Carried
@@ -106,7 +106,8 @@ def groups_of(select: exp.Select, outside: CTEs, engine: Engine, *, always: bool
     than the largest of them. `always`: also then."""
     try:
         return _Grouping(select, outside, engine, always).found()
-    except (QueryError, StatementError, SqlglotError):
+    except QueryError as reason:
+        stays(reason)
         return None
 
 
@@ -116,10 +117,6 @@ def with_ctes(select: exp.Select, ctes: CTEs) -> exp.Select:
     if every := [*(cte.copy() for cte in ctes), *(own.expressions if own else [])]:
         made.set("with_", exp.With(expressions=every))
     return made
-
-
-class _Stays(QueryError):
-    """It is made as it was written."""
 
 
 @dataclass
@@ -136,12 +133,12 @@ class _Grouping:
         self._check()
         self.query, self.names = self._taken_apart()
         if not self.always and not multiplies(self.query, self._is_unique):
-            raise _Stays("has no more rows than one of its relations")
+            raise Stays("has no more rows than one of its relations")
         self.keys = dict.fromkeys(self.names.keys())
         outputs = [self._collected(self.names.resolve(item.unalias())) for item in self.select.expressions]
         having = self.select.args.get("having")
         left = self._collected(self.names.resolve(having.this)) if having else None
-        named = [column.name for column in self.engine.describe(self._within(self.select))]
+        named = [column.name for column in self._typed(self._within(self.select))]
         order = [self._collected_in_order(item, named) for item in self.names.ordered(named)]
         self._complete([*outputs, *([left] if left else []), *(o.this for o in order)])
         blocks = self._blocks()
@@ -156,14 +153,22 @@ class _Grouping:
     def _check(self) -> None:
         select, group = self.select, self.select.args.get("group")
         if any(value and clause not in _CLAUSES for clause, value in select.args.items()):
-            raise _Stays("has another clause")
+            raise Stays("has another clause")
         if not select.args.get("from_") or not 1 < len(from_items(select)) <= MOST_RELATIONS:
-            raise _Stays("is no join")
+            raise Stays("is no join")
         own = [e for e in (*select.expressions, group, select.args.get("having"), select.args.get("order")) if e]
         if any(e.find(exp.Query, exp.Window, exp.Star) and not _counts(e) for e in own):
-            raise _Stays("has a sub-query or a window")
-        if group and any(v for clause, v in group.args.items() if clause not in ("expressions", "all")):
-            raise _Stays("has several groupings")
+            raise Stays("has a sub-query or a window")
+        plain = {"expressions", "all"} >= {clause for clause, value in group.args.items() if value} if group else True
+        if not plain or (group and group.find(exp.GroupingSets, exp.Rollup, exp.Cube)):
+            raise Stays("has several groupings")
+
+    def _typed(self, query: exp.Select) -> tuple[Column, ...]:
+        """The columns of what the user wrote."""
+        try:
+            return self.engine.describe(query)
+        except StatementError as error:
+            raise Stays(error.message) from error
 
     def _within(self, select: exp.Select) -> exp.Select:
         """Where the CTEs are known."""
@@ -174,7 +179,7 @@ class _Grouping:
         check_form(inside, self.engine.dialect)
         full = self._within(inside)
         items = sources(full, self.engine.fold)
-        columns = {source.alias: self.engine.describe(source.probe) for source in items}
+        columns = {source.alias: self._typed(source.probe) for source in items}
         joins = joins_of(inside, items, Scope(self.engine.dialect, self.engine.fold, columns))
         plain = exp.Select()
         relations = tuple(
@@ -217,7 +222,7 @@ class _Grouping:
             if found := self._aggregate(node):
                 self.aggregates[node.copy()] = found
             elif is_aggregate(node):
-                raise _Stays("has an aggregate that needs all rows")
+                raise Stays("has an aggregate that needs all rows")
         return value
 
     def _collected_in_order(self, item: exp.Expression, outputs: list[str]) -> exp.Expression:
@@ -241,7 +246,7 @@ class _Grouping:
                 if isinstance(node, exp.Column) and node.args.get("table") and node not in self.keys:
                     self.keys[node.copy()] = None
         if any(not relations_in(key) for key in self.keys):
-            raise _Stays("groups by a constant")
+            raise Stays("groups by a constant")
 
     # -- the groups ----------------------------------------------------------------------------------------------------
 
@@ -251,7 +256,7 @@ class _Grouping:
         together = [used for part in parts if len(used := relations_in(part)) > 1]
         found = blocks_of(self.query, together)
         if len(found.blocks) == 1:
-            raise _Stays("is one block")
+            raise Stays("is one block")
         return found
 
     def _made(self) -> Mapping[exp.Expr, Made]:
@@ -263,7 +268,7 @@ class _Grouping:
         for (node, each), type_ in zip(self.aggregates.items(), types, strict=True):
             needs = made(each, lambda value: _size(sizes.get(value)), type_)
             if needs is None:
-                raise _Stays("adds up what is no number")
+                raise Stays("adds up what is no number")
             found[node] = needs
         return found
 

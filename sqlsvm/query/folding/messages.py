@@ -89,7 +89,7 @@ class Message:
         found = sql.grouped(sql.columns(self.grouped), sums, sql.derived(self._rows(), "r"))
         if self.above and not self.grouped:
             found = found.having(sql.more(exp.Count(this=exp.Star()), 0))
-        return found if found.selects else found.select(exp.alias_(sql.integer(1), "one"))
+        return found if found.selects else sql.also(found, _one())
 
     def _aggregated(self, carried: Carried) -> exp.Expression:
         value = sql.column(self.name(carried))
@@ -115,6 +115,11 @@ class Message:
         for each in below:
             found = sql.join(found, sql.derived(each.message.nulls(), each.alias), [])
         return sql.also(found, own.outputs[len(self.joined) :])
+
+
+def _one() -> Named:
+    """Where no column is read: SELECT needs one."""
+    return [(sql.integer(1), "one")]
 
 
 def _part(query: Parsed, block: Block) -> Parsed:
@@ -173,11 +178,11 @@ class _Own:
         for child in below:
             for term in child.message.found_by:
                 self.name(term)
-        self.outputs = [*self._keys(), *((self._carried(c), message.name(c)) for c in message.carried)]
+        self.outputs = [*self._keys(), *((self._carried(c), message.name(c)) for c in message.carried)] or _one()
 
     @property
     def read(self) -> Named:
-        return [(value, name) for value, name in self._read.items()]
+        return [(value, name) for value, name in self._read.items()] or _one()
 
     def name(self, value: exp.Expression) -> str:
         return self._read.setdefault(value, f"x{len(self._read)}")
