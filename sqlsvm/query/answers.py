@@ -16,7 +16,7 @@ from typing import cast
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.asked import Asker, Names, Question, sub_queries
+from sqlsvm.query.asked import Asker, Between, Question, sub_queries
 from sqlsvm.query.faults import Fault
 from sqlsvm.query.firsts import bare, can_order, first_of, first_rows, shown
 from sqlsvm.query.forms import outer_expressions
@@ -215,21 +215,21 @@ class _Found:
         return self._first(output, order, *read) if order else self._aggregated(output, *read)
 
     def _first(
-        self, output: exp.Expression, order: list[exp.Ordered], question: Question, names: Names
+        self, output: exp.Expression, order: list[exp.Ordered], question: Question, between: Between
     ) -> exp.Expression | None:
-        is_plain = names.are_of(output, inner=True) and not output.find(*_WHOLE) and not _aggregates(output)
-        if not is_plain or not can_order(question, names, order):
+        is_plain = between.are_of(output, inner=True) and not output.find(*_WHOLE) and not _aggregates(output)
+        if not is_plain or not can_order(question, between, order):
             return None
         alias = f"{ANSWER}_first{len(self.firsts)}"
         return self.firsts.setdefault((question, tuple(order)), Firsts(question, order, alias)).value(output)
 
-    def _aggregated(self, output: exp.Expression, question: Question, names: Names) -> exp.Expression | None:
+    def _aggregated(self, output: exp.Expression, question: Question, between: Between) -> exp.Expression | None:
         aggregates = _aggregates(output)
         can = _RUNNING if len(question.ends) < 2 else _MERGED
         taken = [_input(node, can) for node in aggregates]
         if not all(taken) or not taken or output.find(*_WHOLE):
             return None
-        if not all(names.are_of(pair[1], inner=True) for pair in taken if pair):
+        if not all(between.are_of(pair[1], inner=True) for pair in taken if pair):
             return None
         alias = f"{ANSWER}{len(self.aggregates)}"
         answers = self.aggregates.setdefault(question, Answers(question, alias))
@@ -237,7 +237,7 @@ class _Found:
         for node, pair in zip(aggregates, taken, strict=True):
             assert pair
             node.replace(answers.value(*pair))
-        return names.qualified(result)
+        return between.qualified(result)
 
 
 def answered(rows: exp.Select, asker: Asker) -> exp.Select:

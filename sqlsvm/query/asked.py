@@ -5,22 +5,29 @@
 asks, about the rows of visits with kind = 3: those with customer = o.customer, and with day below o.day.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import cast
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import varying
 from sqlsvm.query.ir import Fold
 from sqlsvm.query.joins import conjuncts
 from sqlsvm.query.line import End, ends_of
-from sqlsvm.query.sources import from_items, source_of
+from sqlsvm.query.names import Scope
+from sqlsvm.query.sources import Source, from_items, source_of
 
 Describe = Callable[[exp.Select], tuple[Column, ...] | None]
 """The columns of a query; None if it is not valid."""
+
+Pair = tuple[exp.Expression, exp.Expression]
+"""What is equal: of the rows, and of the relation that asks."""
 
 _CLAUSES = {"expressions", "from_", "joins", "where"}
 _ANY_OF = (exp.In, exp.Any, exp.All, exp.Exists)
@@ -36,7 +43,7 @@ class Question:
 
     rows: exp.Select
     """Without outputs."""
-    keys: tuple[tuple[exp.Expression, exp.Expression], ...]
+    keys: tuple[Pair, ...]
     point: exp.Expression | None
     ends: tuple[End, ...]
 
@@ -71,79 +78,79 @@ class Asker:
     """The relation in FROM about whose rows sub-queries ask."""
 
     item: exp.Expression
-    name: exp.Identifier
-    columns: frozenset[str]
-    """What their names mean."""
+    scope: Scope
+    """Of this relation alone."""
     around: exp.Select
     """Has the CTEs that a sub-query may read."""
-    dialect: str
-    fold: Fold
     describe: Describe
 
-    def question(self, asked: exp.Select) -> "tuple[Question, Names] | None":
+    @property
+    def dialect(self) -> str:
+        return self.scope.dialect
+
+    def question(self, asked: exp.Select) -> "tuple[Question, Between] | None":
         """None if the conditions are others than on equal columns and on one interval."""
-        names = self._inside(asked)
-        if names is None or any(value and clause not in _CLAUSES for clause, value in asked.args.items()):
+        between = self._between(asked)
+        if between is None or any(value and clause not in _CLAUSES for clause, value in asked.args.items()):
             return None
-        conditions = _conditions(asked, self.dialect)
-        own = [c for c in conditions if names.are_of(c, inner=True) and not c.find(exp.Query)]
-        others = [c for c in conditions if c not in own]
-        keys, ends = [k for c in others for k in names.keys(c)], [e for c in others for e in names.ends(c)]
-        points = {point for point, _ in ends}
-        fits = all(list(names.keys(c)) or list(names.ends(c)) for c in others) and len(points) < 2
-        if not fits or len({end.kind for _, end in ends}) < len(ends) or not others:
+        own, keys, ends = list[exp.Expression](), list[Pair](), list[tuple[exp.Expression, End]]()
+        for condition in _conditions(asked, self.dialect):
+            if between.are_of(condition, inner=True) and not condition.find(exp.Query):
+                own.append(condition)
+            elif key := between.key(condition):
+                keys.append(key)
+            elif found := list(between.ends(condition)):
+                ends += found
+            else:
+                return None
+        points, kinds = {point for point, _ in ends}, {end.kind for _, end in ends}
+        if not (keys or ends) or len(points) > 1 or len(kinds) < len(ends):
             return None
         rows = exp.Select(**{key: asked.args[key] for key in ("from_", "joins") if asked.args.get(key)}).copy()
-        of = tuple(end for _, end in ends)
-        found = Question(rows.where(*own), tuple(keys), points.pop() if points else None, of)
-        return (found, names) if _are_alike(found, self) else None
+        made = Question(rows.where(*own), tuple(keys), next(iter(points), None), tuple(end for _, end in ends))
+        return (made, between) if _are_alike(made, self) else None
 
-    def _inside(self, asked: exp.Select) -> "Names | None":
-        inner: dict[str, frozenset[str]] = {}
+    def _between(self, asked: exp.Select) -> "Between | None":
+        sources, columns = list[Source](), dict[str, tuple[Column, ...]]()
         if not asked.args.get("from_"):
             return None
         for item, join in zip(from_items(asked), [None, *(asked.args.get("joins") or [])], strict=True):
             if not isinstance(item, exp.Table | exp.Subquery) or (join and set(_present(join)) - _JOINS):
                 return None
-            source = source_of(item, self.around, self.fold)
-            columns = self.describe(source.probe)
-            if columns is None or source.alias in inner:
+            source = source_of(item, self.around, self.scope.fold)
+            described = self.describe(source.probe)
+            if described is None or source.alias in columns:
                 return None
-            inner[source.alias] = frozenset(self.fold(c.name, True) for c in columns)
-        return Names(inner, self)
-
-    def meaning(self, identifier: exp.Identifier | None) -> str:
-        return self.fold(identifier.name, bool(identifier.args.get("quoted"))) if identifier else ""
+            sources.append(source)
+            columns[source.alias] = described
+        first, *others = (replace(self.scope, columns=columns, known={}).of(source) for source in sources)
+        return Between(reduce(Scope.with_, others, first), self.scope)
 
     def described(self, query: exp.Select) -> tuple[Column, ...] | None:
         """The columns of a query that may read CTEs."""
         source = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("r")))
-        return self.describe(source_of(source, self.around, self.fold).probe)
+        return self.describe(source_of(source, self.around, self.scope.fold).probe)
 
 
 @dataclass(frozen=True)
-class Names:
+class Between:
     """Whose columns an expression in a sub-query has. An inner name hides an outer one."""
 
-    inner: Mapping[str, frozenset[str]]
-    outer: Asker
+    inner: Scope
+    outer: Scope
+
+    def _found(self, column: exp.Expr) -> tuple[bool, exp.Column] | None:
+        """Whether it is an inner column, and its whole name; None for a column of neither."""
+        if not isinstance(column, exp.Column):
+            return None
+        is_inner = self.inner.hides(column)
+        with suppress(QueryError):
+            return is_inner, (self.inner if is_inner else self.outer).find(column).reference
+        return None
 
     def are_of(self, expression: exp.Expr, *, inner: bool) -> bool:
-        return all(self._is_inner(column) is inner for column in expression.find_all(exp.Column))
-
-    def _is_inner(self, column: exp.Column) -> bool | None:
-        """None for a column of neither."""
-        if not isinstance(column.this, exp.Identifier) or column.args.get("db"):
-            return None
-        name, table = (self.outer.meaning(identifier) for identifier in _parts(column))
-        if table:
-            if table in self.inner:
-                return True if name in self.inner[table] else None
-            is_outer = table == self.outer.meaning(self.outer.name) and name in self.outer.columns
-            return False if is_outer else None
-        if any(name in names for names in self.inner.values()):
-            return True
-        return False if name in self.outer.columns else None
+        every = map(self._found, expression.find_all(exp.Column))
+        return all(found is not None and found[0] is inner for found in every)
 
     def _has(self, expression: exp.Expr, *, inner: bool) -> bool:
         """Has it columns of this side, and of no other?"""
@@ -152,11 +159,13 @@ class Names:
     def _is_plain(self, expression: exp.Expr, *, inner: bool) -> bool:
         return expression.find(exp.Query) is None and self.are_of(expression, inner=inner)
 
-    def keys(self, condition: exp.Expression) -> Iterator[tuple[exp.Expression, exp.Expression]]:
+    def key(self, condition: exp.Expression) -> Pair | None:
+        """Of an equality of a column inside with one outside."""
         if isinstance(condition, exp.EQ):
             for left, right in ((condition.this, condition.expression), (condition.expression, condition.this)):
                 if self._has(left, inner=True) and self._has(right, inner=False):
-                    yield self.qualified(left), self.qualified(right)
+                    return self.qualified(left), self.qualified(right)
+        return None
 
     def ends(self, condition: exp.Expression) -> Iterator[tuple[exp.Expression, End]]:
         of = self.qualified(condition)
@@ -164,21 +173,11 @@ class Names:
 
     def qualified(self, expression: exp.Expression) -> exp.Expression:
         """With the name of its relation at each column."""
-        return cast(exp.Expression, expression.copy().transform(self._of))
 
-    def _of(self, node: exp.Expr) -> exp.Expr:
-        is_inner = self._is_inner(node) if isinstance(node, exp.Column) else None
-        if is_inner is False:
-            return exp.Column(this=node.this, table=self.outer.name.copy())
-        if is_inner:
-            name, table = (self.outer.meaning(identifier) for identifier in _parts(node))
-            alias = table or next(alias for alias, names in self.inner.items() if name in names)
-            return exp.Column(this=node.this, table=exp.to_identifier(alias, quoted=True))
-        return node
+        def whole(node: exp.Expr) -> exp.Expr:
+            return found[1] if (found := self._found(node)) else node
 
-
-def _parts(column: exp.Expr) -> tuple[exp.Identifier, exp.Identifier | None]:
-    return column.this, column.args.get("table")
+        return cast(exp.Expression, expression.copy().transform(whole))
 
 
 def _present(join: exp.Join) -> Iterator[str]:
@@ -200,13 +199,13 @@ def sub_queries(root: exp.Expr) -> list[exp.Subquery | exp.Exists]:
 def asker_of(item: exp.Expression, select: exp.Select, dialect: str, fold: Fold, describe: Describe) -> Asker | None:
     """None for an item of FROM without a name, that is not valid alone, or whose rows may be others the next time."""
     alias = item.args.get("alias")
-    name = alias.this if alias else item.this
-    source = source_of(item, select, fold) if isinstance(name, exp.Identifier) else None
+    is_named = isinstance(alias.this if alias else item.this, exp.Identifier)
+    source = source_of(item, select, fold) if is_named else None
     columns = describe(source.probe) if source and not varying(source.expression, dialect) else None
     if columns is None:
         return None
-    names = frozenset(fold(column.name, True) for column in columns)
-    return Asker(item, name, names, select, dialect, fold, describe)
+    assert source
+    return Asker(item, Scope(dialect, fold, {source.alias: columns}).of(source), select, describe)
 
 
 def _are_alike(question: Question, asker: Asker) -> bool:

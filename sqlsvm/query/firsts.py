@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.asked import Asker, Names, Question
+from sqlsvm.query.asked import Asker, Between, Question
 from sqlsvm.query.ir import VALUE
 from sqlsvm.query.line import AT, HIGH, End
 
@@ -35,10 +35,10 @@ def first_of(asked: exp.Select) -> list[exp.Ordered] | None:
     return [item.copy() for item in order.expressions] if is_one else None
 
 
-def can_order(question: Question, names: Names, order: Sequence[exp.Ordered]) -> bool:
+def can_order(question: Question, between: Between, order: Sequence[exp.Ordered]) -> bool:
     """What orders is in the rows: no place of an output, and no name of one. With two ends, the order begins at one."""
-    is_plain = all(e.find(exp.Column) and names.are_of(e, inner=True) and not e.find(exp.Query) for e in order)
-    return is_plain and (len(question.ends) < 2 or names.qualified(order[0].this) == question.point)
+    is_plain = all(e.find(exp.Column) and between.are_of(e, inner=True) and not e.find(exp.Query) for e in order)
+    return is_plain and (len(question.ends) < 2 or between.qualified(order[0].this) == question.point)
 
 
 def first_rows(question: Question, asker: Asker, outputs: sql.Named, order: Sequence[exp.Ordered]) -> exp.Select:

@@ -106,17 +106,28 @@ class Scope:
             raise QueryError(f"{Fragment(column, self.dialect)} inside an expression", hint="name one column")
         return self._only(column, self.own(self.relation(column)) if column.args.get("table") else self.shown)
 
+    def hides(self, column: exp.Column) -> bool:
+        """Is the name one of here, so that it means nothing of a query around this one?"""
+        if not column.args.get("table"):
+            return self.meaning(column.this) in self.shown.by_name
+        return self._relation(self._path(column)) is not None
+
     def relation(self, column: exp.Column) -> str:
         """The alias that the text before the last dot means: `f`, `flights`, `air.flights`."""
-        keys = ("catalog", "db", "table")
-        path = tuple(self.meaning(column.args[key]) for key in keys if column.args.get(key))
-        for source in self.sources:
-            if path == (source.alias,) or (len(path) > 1 and _is_tail(path, source)):
-                return source.alias
+        path = self._path(column)
+        if (found := self._relation(path)) is not None:
+            return found
         shown = Fragment(column, self.dialect)
         known = [source.alias for source in self.sources]
         hint = self._as_field(column, path) or nearest(path[-1], known) or f"the relations here are {', '.join(known)}"
         raise QueryError(f"unknown relation {'.'.join(path)} in {shown}", hint=hint)
+
+    def _path(self, column: exp.Column) -> tuple[str, ...]:
+        return tuple(self.meaning(column.args[key]) for key in ("catalog", "db", "table") if column.args.get(key))
+
+    def _relation(self, path: tuple[str, ...]) -> str | None:
+        tails = (s.alias for s in self.sources if path == (s.alias,) or (len(path) > 1 and _is_tail(path, s)))
+        return next(tails, None)
 
     def _as_field(self, column: exp.Column, path: tuple[str, ...]) -> str | None:
         """The hint for `addr.city` where addr is a column: without parentheses addr is read as a relation."""

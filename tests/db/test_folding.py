@@ -74,6 +74,7 @@ def _tables(select: exp.Select) -> set[str]:
         "SELECT u.left_us, COUNT(*) AS n FROM users u JOIN posts p ON p.owner = u.id GROUP BY u.id, u.left_us",
         f"SELECT u.left_us, COUNT(DISTINCT p.score) AS n {BOTH} GROUP BY u.id, u.left_us",
         f"SELECT u.left_us, STDDEV(p.score) AS d {BOTH} GROUP BY u.id, u.left_us",
+        f"SELECT u.left_us, COUNT(*) AS n {BOTH} WHERE u.age < (SELECT MAX(age) FROM users) GROUP BY 1",
         f"SELECT u.left_us, p.score, COUNT(*) AS n {BOTH} GROUP BY GROUPING SETS ((u.left_us), (p.score))",
     ],
 )

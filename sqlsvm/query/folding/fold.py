@@ -17,10 +17,10 @@ from sqlsvm.query.faults import Stays, stays
 from sqlsvm.query.folding.aggregates import Aggregate, Made, aggregate_of, made
 from sqlsvm.query.folding.blocks import Blocks, blocks_of, multiplies
 from sqlsvm.query.folding.carried import Carried
+from sqlsvm.query.folding.clauses import keys, ordered, with_outputs
 from sqlsvm.query.folding.messages import Message
-from sqlsvm.query.folding.names import Names
 from sqlsvm.query.folding.values import Size
-from sqlsvm.query.forms import check_form, part
+from sqlsvm.query.forms import check_form, outer_expressions, part
 from sqlsvm.query.guards import varying
 from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Relation, Term
 from sqlsvm.query.joins import joins_of, left_joins
@@ -131,15 +131,15 @@ class _Grouping:
 
     def found(self) -> exp.Select:
         self._check()
-        self.query, self.names = self._taken_apart()
+        self.query, self.scope = self._taken_apart()
         if not self.always and not multiplies(self.query, self._is_unique):
             raise Stays("has no more rows than one of its relations")
-        self.keys = dict.fromkeys(self.names.keys())
-        outputs = [self._collected(self.names.resolve(item.unalias())) for item in self.select.expressions]
+        self.keys = dict.fromkeys(keys(self.select, self.scope))
+        outputs = [self._collected(self.scope.resolve(item.unalias())) for item in self.select.expressions]
         having = self.select.args.get("having")
-        left = self._collected(self.names.resolve(having.this)) if having else None
+        left = self._collected(self.scope.resolve(having.this)) if having else None
         named = [column.name for column in self._typed(self._within(self.select))]
-        order = [self._collected_in_order(item, named) for item in self.names.ordered(named)]
+        order = [self._collected_in_order(item, named) for item in ordered(self.select, self.scope, named)]
         self._complete([*outputs, *([left] if left else []), *(o.this for o in order)])
         blocks = self._blocks()
         makes = self._made()
@@ -157,6 +157,8 @@ class _Grouping:
         if not select.args.get("from_") or not 1 < len(from_items(select)) <= MOST_RELATIONS:
             raise Stays("is no join")
         own = [e for e in (*select.expressions, group, select.args.get("having"), select.args.get("order")) if e]
+        if any(e.find(exp.Query) for e in outer_expressions(select)):
+            raise Stays("has a sub-query, in which names may mean something else")
         if any(e.find(exp.Query, exp.Window, exp.Star) and not _counts(e) for e in own):
             raise Stays("has a sub-query or a window")
         plain = {"expressions", "all"} >= {clause for clause, value in group.args.items() if value} if group else True
@@ -174,7 +176,7 @@ class _Grouping:
         """Where the CTEs are known."""
         return with_ctes(select, self.outside)
 
-    def _taken_apart(self) -> tuple[Parsed, Names]:
+    def _taken_apart(self) -> tuple[Parsed, Scope]:
         inside = self._inside([exp.alias_(sql.integer(1), "one")])
         check_form(inside, self.engine.dialect)
         full = self._within(inside)
@@ -198,7 +200,7 @@ class _Grouping:
             spanning=tuple(joins.spanning),
         )  # fmt: skip
         self.sources = {item.alias: item.expression for item in items}
-        return query, Names(self.select, joins.scope)
+        return query, with_outputs(joins.scope, self.select)
 
     def _is_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if alias.startswith(ANSWER):
