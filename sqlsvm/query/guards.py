@@ -5,13 +5,13 @@ volatile function. What it may look like otherwise is said in query/forms.py.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlsvm.engine.base import Called
 from sqlsvm.errors import QueryError
@@ -49,7 +49,7 @@ def functions(select: exp.Query, dialect: str, fold: Fold) -> tuple[Called, ...]
 def functions_in(text: str, dialect: str, fold: Fold) -> tuple[Called, ...]:
     """With the operators of a schema, which stand for functions: OPERATOR("public".=)"""
     operators = {(quoted or fold(plain, False), symbol) for quoted, plain, symbol in _OPERATORS.findall(text)}
-    return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(text, dialect)} | operators))
+    return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(_tokens(text, dialect))} | operators))
 
 
 _RESERVED = {
@@ -70,12 +70,13 @@ Word = tuple[str, bool]
 """A name, and whether it is quoted."""
 
 
-def _called(text: str, dialect: str) -> Iterator[tuple[Word, Word]]:
+def _tokens(text: str, dialect: str) -> list[Token]:
+    return list(Dialect.get_or_raise(dialect).tokenize(text))
+
+
+def _called(tokens: Sequence[Token]) -> Iterator[tuple[Word, Word]]:
     """Schema and name; an empty schema if none is written."""
-    tokens = [None, None, *Dialect.get_or_raise(dialect).tokenize(text)]
-    for owner, dot, token, following in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-        assert token
-        assert following
+    for owner, dot, token, following in zip([None, None, *tokens], [None, *tokens], tokens, tokens[1:], strict=False):
         quoted = token.token_type is TokenType.IDENTIFIER
         is_word = quoted or (token.token_type not in _RESERVED and token.text.replace("_", "a").isalnum())
         if following.token_type is TokenType.L_PAREN and is_word and token.token_type is not TokenType.STRING:
@@ -84,8 +85,9 @@ def _called(text: str, dialect: str) -> Iterator[tuple[Word, Word]]:
             yield schema, (token.text, quoted)
 
 
-def check_reads(query: exp.Query, dialect: str) -> None:
-    """Raise QueryError for the first part that does more than read, or may read other rows the next time."""
+def check_reads(query: exp.Query, sent: Sequence[Token], dialect: str) -> None:
+    """Raise QueryError for the first part that does more than read, or may read other rows the next time. `sent`: the
+    tokens of the query."""
     for node in query.walk():
         if isinstance(node, _WRITES):
             raise QueryError(f"the query must only read: {Fragment(node, dialect)}", hint="put a SELECT in its place")
@@ -98,13 +100,13 @@ def check_reads(query: exp.Query, dialect: str) -> None:
         if isinstance(node, _PARAMETERS):
             hint = "write abs(...) for @" if isinstance(node.this, exp.Paren) else "write the value itself"
             raise QueryError(f"{Fragment(node, dialect)} is a parameter without a value", hint=hint)
-    _reads_the_same(query, query.sql(dialect=dialect), dialect)
+    _reads_the_same(query, sent)
 
 
-def _reads_the_same(query: exp.Query, text: str, dialect: str) -> None:
+def _reads_the_same(query: exp.Query, sent: Sequence[Token]) -> None:
     if query.find(exp.TableSample):
         raise QueryError("TABLESAMPLE and USING SAMPLE read other rows every time", hint="remove it")
-    for _, (name, _) in _called(text, dialect):
+    for _, (name, _) in _called(sent):
         if is_volatile(name):
             raise QueryError(
                 f"{name.lower()}() is volatile: it changes something, or differs from call to call",
@@ -122,7 +124,7 @@ def check_view(text: str, dialect: str) -> None:
     if not isinstance(query, exp.Query):
         return
     try:
-        _reads_the_same(query, text, dialect)
+        _reads_the_same(query, _tokens(text, dialect))
         if refusal := _other_rows(query, dialect):
             raise refusal
     except QueryError as error:

@@ -56,8 +56,9 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
         for node in query.walk():
             node.pop_comments()
         _keep_calls(query, dialect)
-        _faithful(tokens, query, dialect)
-        check_reads(query, dialect)
+        sent = _tokens(query.sql(dialect=dialect), dialect)
+        _faithful(tokens, sent)
+        check_reads(query, sent, dialect)
         refusal = _refusal(turned(query), dialect)
         if LANGUAGES[dialect].names_files and isinstance(query, exp.Select) and query.args.get("from_"):
             _name_files(query)
@@ -129,10 +130,9 @@ def _syntax_error(error: ParseError, text: str) -> QueryError:
     return QueryError(f"syntax error at line {place['line']}, column {column}, near {near}", hint=hint)
 
 
-def _faithful(tokens: list[Token], select: exp.Query, dialect: str) -> None:
+def _faithful(tokens: list[Token], sent: list[Token]) -> None:
     """We send the tree, not the text. Refuse two things that are known to differ: a quoted function name loses its
     quotes, and a JOIN without a condition becomes a comma."""
-    sent = _tokens(select.sql(dialect=dialect), dialect)
     for lost in _called_quoted(tokens) - _called_quoted(sent):
         raise QueryError(
             f'the function "{lost}" is quoted', hint=f'write it without quotes, or with its schema: s."{lost}"(...)'
