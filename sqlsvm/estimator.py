@@ -115,7 +115,7 @@ class Relational(Fitted):
     epsilon: float = 0.1
     max_passes: int = 100
     scale: Scale = "standard"
-    intercept: Intercept = True
+    intercept: Intercept | None = None
     class_weight: ClassWeights | None = "none"
     loss: LossName | Literal["auto"] | None = None
     width: float = 0.5
@@ -338,7 +338,7 @@ class Relational(Fitted):
             self.groups_ = np.array([of.value for of in model.groups], dtype=object)
         else:
             self.coef_ = np.array([part.weights.values for part in model.parts])
-        self.intercept_ = np.array([leaf.intercept for _, leaf in model.leaves])
+        self.intercept_ = np.array([leaf.constant for _, leaf in model.leaves])
         names = [term.feature for term in model.inputs] if model.groups else [_name(w) for w in model.parts[0].weights]
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_iter_ = model.passes

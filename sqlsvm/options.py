@@ -102,7 +102,7 @@ class Strength(Number):
 
 
 AUTO = "auto"
-FROM_LOSSES: tuple[ClassLoss, ...] = "hinge", "squared_hinge", "logistic"
+FROM_LOSSES: tuple[ClassLoss, ...] = "logistic", "squared_hinge", "hinge"
 """What --loss auto chooses from. The first is kept unless another one is better."""
 OF_NUMBERS: NumberLoss = "squared"
 """That of a label that is a number, where none is named."""
@@ -391,7 +391,9 @@ _TABLE = (
         "intercept",
         True,
         Truth(("free",)),
-        "Whether the score has a constant term; free: it has, and the penalty does not count it.",
+        "Whether the score has a constant term; free: it has, and the penalty does not count it. If it is not named it "
+        "is free where lambda or l1 is chosen.",
+        unnamed="free",
     ),
     Option(
         "class_weight",
@@ -403,8 +405,9 @@ _TABLE = (
         "loss",
         "hinge",
         Choice((*get_args(LossName), AUTO), REHLINE),
-        "What a row costs. auto: hinge, or squared_hinge or logistic where these are better by more than one standard "
-        "error on rows that a training has not seen; so for two classes if neither lambda nor loss is named. "
+        "What a row costs. auto: logistic, or squared_hinge or hinge where these are better by more than one standard "
+        "error on rows that a training has not seen; so for classes if neither lambda nor loss is named. Over several "
+        "bags squared_hinge comes first, and logistic only where the rows are in memory. "
         "For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
         "smooth_hinge the hinge with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then "
         "4 z - 4; logistic log(1 + exp(-y score)). For a number, with z = label - score: epsilon_insensitive "
@@ -469,9 +472,10 @@ _TABLE = (
         1e-4,
         Strength(0, above=True),
         "The weight of the penalty. auto: chosen, from 10 to 1e-5, by parts of the rows that a training has not seen, "
-        "on a sample: the strongest one that is not worse than the best by more than one standard error; with "
-        "--by each group chooses its own. If it is not named it is chosen, or 1e-4: with --by, --l1, --constrain, "
-        "--map net, kernels, pegasos and descent, several values of an option, and on Spark without --offload.",
+        "on a sample: the strongest one that is not worse than the best by more than one standard error. lambda times "
+        "the rows is the same on a part and on all rows. With --by each group chooses its own. If it is not named it "
+        "is chosen, or 1e-4: with --by, --l1, --constrain, --map net, kernels, pegasos and descent, several values of "
+        "an option, and on Spark without --offload.",
         (*_TRAIN, "explain"),
         changes="steps",
         unnamed=AUTO,

@@ -13,7 +13,8 @@ BEGIN
     body := sqlsvm._body(model, NULL);
     PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body);
     PERFORM sqlsvm._refuse_classes(body);
-    RETURN jsonb_build_object('intercept', body -> 'intercept',
+    RETURN jsonb_build_object('intercept', CASE WHEN coalesce((body ->> 'threshold')::float8, 0) = 0
+            THEN body -> 'intercept' ELSE to_jsonb((body ->> 'intercept')::float8 - (body ->> 'threshold')::float8) END,
         'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (
             SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' = 'null'

@@ -42,7 +42,8 @@ BEGIN
                 THEN CASE WHEN abs(w.category::numeric) BETWEEN 1e-37 AND 1e38 THEN w.category::float4::float8 = w.category::float8 END END) AS s (said)
         WHERE r.category IS NOT NULL GROUP BY r.place, r.operand
     ), terms (place, term) AS (
-        SELECT 0, format('CAST(%L AS double precision)', body ->> 'intercept')
+        SELECT 0, format('CAST(%L AS double precision)', CASE WHEN coalesce((body ->> 'threshold')::float8, 0) = 0
+            THEN body ->> 'intercept' ELSE ((body ->> 'intercept')::float8 - (body ->> 'threshold')::float8)::text END)
         UNION ALL  -- what a map computes in steps is one sub-query, so that each step is computed once
         SELECT min(r.place), format(CASE WHEN r.source IS NULL THEN '%s' ELSE '(SELECT %s FROM %s)' END, string_agg(format(
             CASE WHEN r.missing IS NULL THEN 'CAST(%L AS double precision) * %s'

@@ -36,6 +36,9 @@ class Chosen:
     rows: int
     """Different rows of the label's table."""
     tried: tuple[Measured, ...]
+    share: float = 1.0
+    """How many rows of the label's table a part was trained on, as a share of those of the model: there lambda was
+    divided by it."""
 
     @property
     def best(self) -> Measured:

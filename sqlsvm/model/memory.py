@@ -38,7 +38,7 @@ def scores(model: Model, frame: Frame) -> Values:
     if not first.shape:
         one = next(iter(names))
         raise OptionError(f"the rows have one {one}, not a column of them", hint="for one row write [value]")
-    total = np.full(len(first), model.intercept)
+    total = np.full(len(first), model.constant)
     columns = {feature: _column(frame, column_of(feature, names)) for feature in inputs}
     for feature, found in columns.items():
         if found.shape != total.shape:

@@ -53,7 +53,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 17
+FORMAT = 18
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -230,12 +230,20 @@ class Proven:
     converged: bool
     intercept: float
     weights: Weights
+    threshold: float = 0.0
+    """The sum of weight * value and the intercept is above it where a row is predicted to be of the positive class: a
+    score is what is left of that sum without it."""
     scaled_intercept: float | None = None
     """The intercept that the penalty counts: `intercept` less what the training subtracted from a label that is a
     number, plus the sum of weight * centre. None if that is not known."""
     constraints: tuple[Held, ...] = ()
     """What the weights had to satisfy."""
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
+
+    @property
+    def constant(self) -> float:
+        """What is added to the sum of weight * value."""
+        return self.intercept - self.threshold
 
     @property
     def used(self) -> int:

@@ -21,9 +21,15 @@ def theta_of(plan: Plan, model: Model) -> Array:
         if there not in (None, here):
             said = f"the feature {feature} is {here}, and was {there} when the model {model.name} was trained"
             raise DataError(said, hint="train it again, or cast the column in a view to what it was")
-    if model.intercept and plan.design.constant is None:
+    if model.constant and plan.design.constant is None:
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
-    return start_of(plan, model)
+    return less(start_of(plan, model), plan, model.threshold)
+
+
+def less(theta: Array, plan: Plan, threshold: float) -> Array:
+    """Raw weights whose score is above 0 where that of these is above the threshold."""
+    constant = plan.design.constant
+    return theta if constant is None else theta - threshold * (np.arange(len(theta)) == constant)
 
 
 def start_of(plan: Plan, model: Model) -> Array:

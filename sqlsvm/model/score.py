@@ -221,7 +221,7 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     if model.groups:
         return _by_group(model, operands, lambda part: score(part, operands))
     found = {term.feature: operands(term) for term in model.inputs}
-    total = exact(model.intercept)
+    total = exact(model.constant)
     terms = {term.feature: term for term in model.terms}
     parts = [_term(term, found[name], model.nulls) for name, term in terms.items() if name not in model.mapped]
     parts += (part for each in model.maps for part in _map_terms(model, each, terms, found))

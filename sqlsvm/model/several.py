@@ -86,6 +86,7 @@ def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None
         gap=max(part.gap for part in parts),
         converged=all(part.converged for part in parts),
         intercept=0.0,
+        threshold=0.0,
         scaled_intercept=None,
         weights=Weights.of(),
         constraints=(),

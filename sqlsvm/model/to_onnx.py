@@ -78,7 +78,7 @@ class _Graph:
 
 def _score(made: _Graph, model: Model, columns: Mapping[str, str]) -> str:
     """`columns` are those that maps make."""
-    score = made.constant(np.array([[model.intercept]]))
+    score = made.constant(np.array([[model.constant]]))
     for term in model.terms:
         value = columns.get(term.feature, term.feature)
         score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term, value))

@@ -33,7 +33,7 @@ def pipeline(model: Model) -> Any:
     steps = [(f"f{n}", step, names) for n, (names, (step, _)) in enumerate(zip(columns_of, each[0], strict=True))]
     columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.inputs}))
     weights = np.array([np.concatenate([np.zeros(0), *(own for _, own in parts)]) for parts in each])
-    constants = np.array([part.intercept + sum(term.others or 0.0 for term in part.terms) for part in model.parts])
+    constants = np.array([part.constant + sum(term.others or 0.0 for term in part.terms) for part in model.parts])
     # Without a curve of its own, this loss has the probabilities of that class.
     logistic = model.loss == "logistic" and not model.classes and not model.probability
     last: Any = LinearRegression() if model.of_numbers else LogisticRegression() if logistic else LinearSVC()

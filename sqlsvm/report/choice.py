@@ -38,7 +38,7 @@ def choice_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
     if not found:
         return None
     said = (
-        f"Chosen by {_name(found)}: {', '.join(chosen(report.model))}. It is the simplest candidate that is not worse "
+        f"Chosen by {_name(found)}: {', '.join(chosen(report.model))}. It is the strongest penalty that is not worse "
         "than the best by more than one standard error of their difference."
     )
     rows = [(t.loss.replace("_", " "), f"{t.strength:g}", f"{t.mean:.6g}", f"{t.error:.2g}") for t in found.tried]

@@ -24,7 +24,7 @@ def weights_section(report: Report) -> Element:
     left = len(model.weights) - len(shown)
     predicted, pulls = _meaning(model)
     said = (
-        f"score = {model.intercept:.6g} + the sum of weight times column; {predicted}. "
+        f"score = {model.constant:.6g} + the sum of weight times column; {predicted}. "
         "The scaled weight is for the scaled feature, and scaled features have the same size: the largest come first. "
         f"{pulls}"
     )

@@ -4,8 +4,8 @@ anyway. Only what is chosen is then trained on the whole join, and proven."""
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.several import with_curves
-from sqlsvm.options import DEFAULTS, FROM_LOSSES, OPTIONS, LossName
-from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.options import DEFAULTS, FROM_LOSSES, LAMBDA, OPTIONS
 from sqlsvm.plan.scaling import deviation
 from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
@@ -31,8 +30,9 @@ from sqlsvm.run.notes import BY_CHANCE, DEFAULT
 from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.calibration import sigmoid
-from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, choose, difference
+from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, Tried, choose, difference
 from sqlsvm.solve.penalty import Penalty
+from sqlsvm.solve.ranks import area
 from sqlsvm.terminal import amount, share
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ FEW = 300
 """A note says so if there are fewer different rows of the label's relation."""
 RARE = 0.1
 """A note shows what --class-weight balanced would do if a class has a smaller share of the rows."""
-THEN = {"auc": ("auc", "accuracy", "balanced_accuracy"), "accuracy": ("accuracy", "balanced_accuracy")}
 L1 = STRENGTHS[3:-2]
 """A weight of a scaled column has no use for a stronger one."""
 
@@ -75,32 +74,75 @@ class Settled(NamedTuple):
 
 def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
-    drawn = each.drawn(training)
-    drawn = few(drawn, most_of(drawn), training.effort.seed)
     problem = each.of(training.problem.named_loss)[0]
-    if problem.plan.design.target.classes and "loss" in training.unnamed:
-        training = replace(training, chooses=tuple(name for name in training.chooses if name != "loss"))
+    whole = each.drawn(training)
+    drawn = few(whole, most_of(whole), training.effort.seed)
     folds, time = Folds(PARTS, training.effort.seed, training.split_by), problem.plan.tree.query.time
     labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
     parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
-    rows = len(np.unique(drawn.marks[ROW]))
+    rows = different(drawn)
     if len(parts) < 2:
         return _not_chosen(training, rows, is_one_class=labelled.signed and len(np.unique(labelled.codes)) == 1)
     name = training.measure or USUAL[labelled.kind]
-    measuring = measuring_by(labelled, name)
+    measuring = Measuring(partial(measured, labelled, name), MEASURES[name].smaller)
     if not problem.in_group:
         steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
+    if training.strength_chosen == LAMBDA:
+        _, places = np.unique(drawn.marks[ROW], return_inverse=True)
+        every = all_of(problem, different(whole))
+        seen = (np.count_nonzero(np.bincount(places[part.rest])) for part in parts)
+        parts = [replace(part, share=own / every) for part, own in zip(parts, seen, strict=True)]
     with each.clock.during("choosing"):
         known = candidates(training, each, drawn)
         found = choose(known, parts, measuring, strengths)
         curves, matrices = curves_of(labelled, known, found, parts), None
+        cut = (
+            cut_of(known, found.chosen, parts) if labelled.signed and problem.plan.design.constant is not None else 0.0
+        )
         if training.problem.class_weight == "none" and labelled.rarest < RARE:
             own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
             (other,) = choosing.path(choosing.evened(own), parts, measuring, [found.chosen.strength])
             matrices = labelled.unseen(found.chosen, parts), labelled.unseen(other, parts)
     split = f"{len(parts)} parts {_said_of(folds, time)}"
-    return _settled(training, found, name, split, rows)._replace(curves=curves, rare=matrices)
+    share = float(np.mean([part.share for part in parts]))
+    settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share))
+    training = replace(settled.training, threshold=cut)
+    curves = tuple(replace(curve, offset=curve.offset + curve.slope * cut) for curve in curves)
+    return settled._replace(training=training, curves=curves, rare=matrices)
+
+
+def different(drawn: Drawn) -> int:
+    """Rows of the label's relation."""
+    return len(np.unique(drawn.marks[ROW]))
+
+
+def all_of(problem: Data, drawn: int) -> float:
+    """The same, of all that the model is trained on, where so many were drawn."""
+    if problem.drawn is not None:
+        return drawn
+    relation = problem.catalog.rows(problem.plan.tree.query.label_relation)
+    return max(min(problem.rows, relation), drawn)
+
+
+def cut_of(known: Sequence[Candidate], tried: Tried, parts: Sequence[Part]) -> float:
+    """The score from which on a row is of the positive class: where that has a probability of one half, if more of the
+    rows that parts have measured are then right than with 0, by more than one standard error."""
+    (sample,) = next(each for each in known if each.name == tried.loss).samples
+    rows, scores = choosing.unseen(tried, parts)
+    positive, weights = sample.signs[rows] > 0.0, sample.weights[rows]
+    slope, offset = sigmoid(scores[0], weights * ~positive, weights * positive)
+    if slope >= 0.0:
+        return 0.0
+
+    def right(cut: float) -> Tried:
+        said = ((own[0] > cut) == (sample.signs[part.measured] > 0.0) for part, own in each)
+        return replace(tried, values=tuple(float(np.average(r, weights=w)) for r, w in zip(said, own, strict=True)))
+
+    each = list(zip(parts, tried.scores, strict=True))
+    own = [sample.weights[part.measured] for part in parts]
+    cut = float(f"{-offset / slope:.4g}")
+    return cut if choosing.is_better(right(cut), right(0.0)) else 0.0
 
 
 def curves_of(
@@ -162,15 +204,24 @@ def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settl
     return Settled(replace(training, chooses=(), chose=training.chooses), None, (f"{_flags(training)} {has}: {why}",))
 
 
-def _settled(training: "Training", found: Choice, measure: str, split: str, rows: int) -> Settled:
+def _settled(training: "Training", found: Choice, said: Chosen) -> Settled:
     best = found.chosen
-    made = training.settled(best.loss, best.strength)
     tried = tuple(
         Measured(each.loss, each.strength, each.mean, difference(each, best)[1], each.values) for each in found.tried
     )
-    chosen = Chosen(training.chooses, best.loss, best.strength, measure, split, rows, tried)
-    few = f"{amount(rows)} different rows of the label's table are few to choose by: {BY_CHANCE}"
-    return Settled(made, chosen, (few,) if rows < FEW else ())
+    chosen = replace(said, options=training.chooses, loss=best.loss, strength=best.strength, tried=tried)
+    notes = []
+    if said.rows < FEW:
+        notes.append(f"{amount(said.rows)} different rows of the label's table are few to choose by: {BY_CHANCE}")
+    if found.dearer:
+        notes.append(_dearer(found.dearer, best, said.measure))
+    return Settled(training.settled(best.loss, best.strength), chosen, tuple(notes))
+
+
+def _dearer(one: Tried, best: Tried, measure: str) -> str:
+    name = measure.replace("_", " ")
+    said = f"--loss {one.loss} has a better {name} on rows not seen, {one.mean:.4g} and not {best.mean:.4g}"
+    return f"{said}: it was not taken, because its passes over these tables take much longer"
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -198,13 +249,14 @@ def parts_of(folds: Folds, drawn: Drawn, gap: float = 0.0) -> list[Part]:
     return [Part(np.flatnonzero(rest), np.flatnonzero(measured)) for rest, measured in masks]
 
 
-def of_loss(training: "Training", loss: str) -> ProblemOptions:
-    return replace(training.problem, loss=cast(LossName, loss))
-
-
 def candidates(training: "Training", each: "Problems", drawn: Drawn) -> list[Candidate]:
-    losses = FROM_LOSSES if "loss" in training.chooses else (training.problem.loss,)
-    return [_candidate(replace(training, problem=of_loss(training, loss)), each, drawn) for loss in losses]
+    """Of losses that are as good the first one is taken. Over several bags a pass takes longer with more pieces."""
+    if "loss" not in training.chooses:
+        return [_candidate(training, each, drawn)]
+    is_dear = each.data.drawn is None and len(each.data.plan.bags) > 1
+    losses = (*FROM_LOSSES[1:], *FROM_LOSSES[:1]) if is_dear else FROM_LOSSES
+    found = [_candidate(training.with_loss(loss), each, drawn) for loss in losses]
+    return [replace(one, price=float(len(one.loss.near.loss.changes))) if is_dear else one for one in found]
 
 
 def _candidate(training: "Training", each: "Problems", drawn: Drawn) -> Candidate:
@@ -212,9 +264,13 @@ def _candidate(training: "Training", each: "Problems", drawn: Drawn) -> Candidat
     problems = each.of(loss)
     samples = [replace(drawn, optima={}).as_sample(p.plan.design.target, loss.origin) for p in problems]
 
+    penalising, chosen = training.penalising, training.strength_chosen
+
+    @cache
     def penalties(strength: float) -> list[Penalty]:
-        penalising = training.of_strength(strength).penalising
-        return [penalising.of(problem) for problem in problems]
+        own = replace(penalising, l1=strength) if chosen == "l1" else penalising
+        own = replace(own, strength=strength) if chosen == LAMBDA else own
+        return [own.of(problem) for problem in problems]
 
     return Candidate(training.problem.loss, loss, samples, penalties)
 
@@ -269,26 +325,21 @@ class Labelled:
             return False
         if not (self.signed or self.classes):
             return True
-        every = len(np.unique(self.codes))
-        return every > 1 and all(len(np.unique(self.codes[rows])) == every for rows in (part.rest, part.measured))
+        every, *own = (self._kinds(self.codes[rows]) for rows in (slice(None), part.rest, part.measured))
+        return every > 1 and all(some == every for some in own)
+
+    def _kinds(self, codes: Array) -> int:
+        return 1 + bool(codes.min() < codes.max()) if self.signed else len(np.unique(codes))
 
 
-def measuring_by(labelled: Labelled, name: str) -> Measuring:
-    """The AUC is about the order of scores alone, so classes are looked at then: how many rows are right, and whether
-    any are in the rare one."""
-    names = THEN.get(name, (name,)) if labelled.signed else (name,)
-    return Measuring(partial(measured, labelled, names), MEASURES[name].smaller)
-
-
-def measured(
-    labelled: Labelled, names: Sequence[str], candidate: Candidate, scores: Array, rows: Indices
-) -> Sequence[float]:
+def measured(labelled: Labelled, name: str, candidate: Candidate, scores: Array, rows: Indices) -> float:
     """On these rows, by a row of scores for each class."""
     codes, weights = labelled.codes[rows], labelled.weights[rows]
-    if names == ("loss",):
-        return (_mean_loss(candidate, scores, rows, weights),)
-    found = labelled.answer(scores, codes, weights)
-    return [MEASURES[name].value(found) or 0.0 for name in names]
+    if name == "loss":
+        return _mean_loss(candidate, scores, rows, weights)
+    if name == "auc":
+        return area(scores[0], weights * (codes <= 0.0), weights * (codes > 0.0))
+    return MEASURES[name].value(labelled.answer(scores, codes, weights)) or 0.0
 
 
 def _mean_loss(candidate: Candidate, scores: Array, rows: Indices, weights: Array) -> float:

@@ -22,6 +22,7 @@ from sqlsvm.compile.prepare import node_table
 from sqlsvm.engine.base import Column, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
+from sqlsvm.model.raw import less
 from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.rewrites.split import Folds, Parts, Round
@@ -228,5 +229,6 @@ def _solved(here: Problems, unproven: Counter[str]) -> dict[str, list[Array]]:
     for name, training in here.order.items():
         solutions = here.solve(training)
         unproven[name] += not all(solution.converged for solution in solutions)
-        weights[name] = [here.data.scaling.to_raw(solution.beta) for solution in solutions]
+        each = (here.data.scaling.to_raw(solution.beta) for solution in solutions)
+        weights[name] = [less(theta, here.data.plan, training.threshold) for theta in each]
     return weights

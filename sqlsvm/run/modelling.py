@@ -72,6 +72,7 @@ def model_of(
         weights=_weights(problem, beta, training.problem.nulls),
         label_centre=design.target.centre,
         label_width=scaling.label,
+        threshold=training.threshold,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
@@ -140,9 +141,11 @@ def _notes(
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta, proof = solution.beta, solution.certificate
+    decided = beta.copy()
+    decided[[e.place for e in problem.scaling.numbers if not e.feature]] -= training.threshold
     if problem.in_group and problem.drawn:  # there may be very many: the model says the rest once
         signed = problem.plan.design.target.signed
-        if one := one_class(problem.drawn, beta) if signed else None:
+        if one := one_class(problem.drawn, decided) if signed else None:
             yield predicts_one(label_values[one > 0])
         return
     yield from made_once(problem.query)
@@ -170,7 +173,7 @@ def _notes(
         yield f"{share:.2g} of the gap is what the rounding of sums of doubles may do: more passes prove no more"
     if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
         return
-    if only := only_class(problem, solution, penalty, some):
+    if only := only_class(problem, replace(solution, beta=decided), penalty, some):
         said = predicts_one(label_values[only > 0])
         as_they_are = training.problem.class_weight == "none"
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"

@@ -60,6 +60,8 @@ class Training:
     unchosen: str = ""
     """Why lambda has its default."""
     classes: bool = DEFAULTS["classes"]
+    threshold: float = 0.0
+    """Of scores, as it was chosen: what is above is of the positive class."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -93,7 +95,7 @@ class Training:
     def kept(self) -> dict[str, Any]:
         """What a model says of its options."""
         found = asdict(self)
-        for name in ("chooses", "chose", "unnamed", "unchosen", "fold"):
+        for name in ("chooses", "chose", "unnamed", "unchosen", "threshold", "fold"):
             del found[name]
         return found
 
@@ -114,13 +116,15 @@ class Training:
     def settled(self, loss: str, strength: float) -> "Training":
         """With these where it is auto."""
         found = replace(self.of_strength(strength), chooses=(), chose=self.chooses)
-        if "loss" not in self.chooses:
-            return found
-        return replace(found, problem=replace(self.problem, loss=cast(LossName, loss)))
+        return found.with_loss(loss) if "loss" in self.chooses else found
+
+    def with_loss(self, loss: str) -> "Training":
+        return replace(self, problem=replace(self.problem, loss=cast(LossName, loss)))
 
     def as_chosen(self, model: Model) -> "Training":
         """With what a model has where it is auto."""
-        return self.like(model).settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
+        found = self.like(model).settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
+        return replace(found, threshold=model.threshold)
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""

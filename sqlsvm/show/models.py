@@ -106,6 +106,8 @@ def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
 def _weights(model: Model, top: int | None, stream: TextIO) -> str:
     table = columns("feature", "category", numbers=("weight", "scaled weight"))
     table.add_row("(intercept)", "", f"{model.intercept:.6g}", "")
+    if model.threshold:
+        table.add_row("(threshold)", "", f"{-model.threshold:.6g}", "")
     shown = model.weights.heaviest(top)
     for w in shown:
         time = model.trained_on.times.get(w.feature)
@@ -125,7 +127,8 @@ def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
 def _weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
     if not model.family:
         weights = [plain(vars(w)) for w in model.weights.heaviest(top)]
-        return {"intercept": plain(model.intercept), "weights": weights}
+        cut = {"threshold": plain(model.threshold)} if model.threshold else {}
+        return {"intercept": plain(model.intercept), **cut, "weights": weights}
     each = zip(model.family, model.parts, strict=True)
     found = [{"value": plain(of.value), **_weights_as_json(part, top)} for of, part in each]
     return {"by": model.by, "groups": found} if model.groups else {"classes": found}
@@ -234,6 +237,8 @@ def chosen(model: Model) -> Iterator[str]:
         said = " and ".join(values[name] for name in found.options)
         unseen = f"{measure} {best.mean:.6g} on rows not seen, standard error {best.error_of_mean:.2g}"
         rows = f"{amount(found.rows)} rows of the label's table"
+        if found.share < 1.0 and found.strength_of == "lambda":
+            rows += f"; lambda times the rows is the same on a part, with {share(found.share, 1.0)} of them"
         yield f"{said} of {len(found.tried)} candidates: {unseen}, in {printable(found.split)}, {rows}"
 
 

@@ -1,16 +1,17 @@
 """Choosing the strength of the penalty, and the loss, by rows that a training has not seen.
 
-The rows of a sample are cut into parts. For each part one model after the other is trained on the rows that belong to
-it, from the strongest penalty to the weakest, each from the weights of the one before, and measured on its other rows.
-Parts differ more than models do: so models are compared in each part, and the error is that of the differences.
+The rows of a sample are cut into parts. For each part models are trained on the rows that belong to it, from the
+strongest penalty on, each from the weights of the one before, and measured on its other rows. Parts differ more than
+models do: so models are compared in each part, and the error is that of the differences.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.curvature import Dense
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Sample
@@ -20,10 +21,22 @@ from sqlsvm.solve.threads import fitting_threads
 STRENGTHS = tuple(float(f"{10.0 ** (1.0 - half / 2.0):.1g}") for half in range(13))
 """From 10 to 1e-5, two a decade."""
 EVERY = 2
-"""Of the strengths every second one is tried with another loss."""
+"""Every second one is tried first, and then those next to the one that was found."""
+FALLEN, FALLS = 2.0, 2
+"""The path ends where so many measures, one after the other, are so many errors below the best."""
+TENTH = 0.1
+"""A gain that is a smaller share of the error of the measure itself is none."""
+DEAR = 3.0
+"""A loss whose training takes so many times as long is not taken."""
 WIDTH, ACCURACY = 0.1, 1e-3
 """How far the loss is smoothed, in units of the residuals, and how near the optimum is near enough, as a share of it:
 the error of a measure is far larger."""
+PER_COLUMN = 20
+"""Rows. With fewer, a part is too far from all rows for one Newton step."""
+SPARSE = 150
+"""Columns of categories. With more, systems are solved by the rows."""
+ONE = 0
+"""Columns for which BLAS has one thread: more wait for each other if other programs run, and matrices are small."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,9 @@ class Part:
 
     rest: Indices
     measured: Indices
+    share: float = 1.0
+    """How many rows `rest` has, as a share of those of the model to come. A penalty of all rows, which is lambda times
+    their number, does not grow with what is known: so what is lambda there is lambda / share here."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +59,17 @@ class Candidate:
     samples: Sequence[Sample]
     penalties: Callable[[float], Sequence[Penalty]]
     """Those of a strength, one for each sample."""
+    price: float = 1.0
+    """Of its training, next to others."""
 
 
 @dataclass(frozen=True)
 class Measuring:
     """What says how good scores are: one row of scores for each sample, for these rows of it."""
 
-    of: Callable[[Candidate, Array, Indices], Sequence[float]]
-    """The measure; and more of them. Each decides among those that are as good as the best by the one before.
-    A model that predicts one class for all rows can have the best order of scores."""
+    of: Callable[[Candidate, Array, Indices], float]
     smaller: bool = False
-    """Is less of the first better? Of the others more is."""
+    """Is less better?"""
 
 
 @dataclass(frozen=True)
@@ -63,8 +79,6 @@ class Tried:
     loss: str
     strength: float
     values: tuple[float, ...]
-    others: tuple[tuple[float, ...], ...] = ()
-    """The same for each measure that decides then."""
     scores: tuple[Array, ...] = field(default=(), compare=False, repr=False)
     """Of the rows that each part measures: a row for each sample."""
 
@@ -72,16 +86,14 @@ class Tried:
     def mean(self) -> float:
         return float(np.mean(self.values))
 
-    @property
-    def then(self) -> "Tried":
-        return replace(self, values=self.others[0], others=self.others[1:])
-
 
 @dataclass(frozen=True)
 class Choice:
     chosen: Tried
     tried: tuple[Tried, ...]
     """All, each loss from the strongest penalty to the weakest."""
+    dearer: Tried | None = None
+    """What is better and takes too long to train."""
 
 
 def choose(
@@ -91,60 +103,172 @@ def choose(
     strengths: Sequence[float] = STRENGTHS,
 ) -> Choice:
     """The simplest model that is as good as the best, with the first loss, unless another has a better one."""
-    with fitting_threads(candidates[0].samples[0].rows.width):
+    with fitting_threads(ONE):
         return _chosen(candidates, parts, measuring, strengths)
 
 
 def _chosen(
     candidates: Sequence[Candidate], parts: Sequence[Part], measuring: Measuring, strengths: Sequence[float]
 ) -> Choice:
-    first, *others = candidates
-    tried = path(first, parts, measuring, strengths)
-    smaller = measuring.smaller
-    chosen = simplest(tried, smaller=smaller)
-    best = chosen
+    first, *others = (Path(candidate, parts, measuring) for candidate in candidates)
+    smaller, cheapest = measuring.smaller, min(candidate.price for candidate in candidates)
+    first.go_down(strengths)
+    best, taken, dearer = first.best, first, None
     for other in others:
-        found = path(other, parts, measuring, strengths[::EVERY])
-        own = simplest(found, smaller=smaller)
-        if is_better(own, chosen, smaller=smaller) and (best is chosen or own.mean > best.mean):
-            best = own
-        tried += found
-    return Choice(best, tuple(tried))
+        other.look_around(strengths, first.simplest.strength)
+        if is_better(other.best, first.best, smaller=smaller) and (
+            best is first.best or difference(other.best, best, smaller=smaller)[0] > 0.0
+        ):
+            if other.candidate.price > DEAR * cheapest:
+                dearer = other.best
+            else:
+                best, taken = other.best, other
+    tried = [each for path in (first, *others) for each in path.tried]
+    return Choice(taken.simplest, tuple(tried), dearer)
+
+
+class Path:
+    """What was tried with one loss."""
+
+    def __init__(self, candidate: Candidate, parts: Sequence[Part], measuring: Measuring) -> None:
+        self.candidate, self.measuring, self._parts = candidate, measuring, parts
+        self._learning = [_learning(candidate, place, parts) for place in range(len(candidate.samples))]
+        self._found: dict[float, Tried] = {}
+
+    @property
+    def tried(self) -> list[Tried]:
+        """From the strongest penalty to the weakest."""
+        return [self._found[strength] for strength in sorted(self._found, reverse=True)]
+
+    @property
+    def best(self) -> Tried:
+        return (min if self.measuring.smaller else max)(self.tried, key=lambda each: each.mean)
+
+    @property
+    def simplest(self) -> Tried:
+        return simplest(self.tried, smaller=self.measuring.smaller)
+
+    def at(self, strength: float) -> Tried:
+        if strength not in self._found:
+            each = [own.scores(strength) for own in self._learning]
+            scores = tuple(np.array(of) for of in zip(*each, strict=True))
+            known = zip(scores, self._parts, strict=True)
+            values = tuple(self.measuring.of(self.candidate, own, part.measured) for own, part in known)
+            self._found[strength] = Tried(self.candidate.name, strength, values, scores)
+        return self._found[strength]
+
+    def go_down(self, strengths: Sequence[float]) -> None:
+        """Every second one, until the measure has fallen, and those next to the one that is found."""
+        falls = 0
+        for strength in strengths[::EVERY]:
+            tried = self.at(strength)
+            gain, error = difference(self.best, tried, smaller=self.measuring.smaller)
+            falls = falls + 1 if gain > FALLEN * max(error, TENTH * error_of_mean(self.best)) else 0
+            if falls == FALLS:
+                break
+        place = strengths.index(self.simplest.strength)
+        for strength in strengths[max(0, place - 1) : place + 2]:
+            self.at(strength)
+
+    def look_around(self, strengths: Sequence[float], strength: float) -> None:
+        """From what was found with another loss on, as long as it gets better."""
+        place = strengths.index(strength) // EVERY * EVERY
+        for near in strengths[max(0, place - EVERY) : place + EVERY + 1 : EVERY]:
+            self.at(near)
+        while True:
+            place = strengths.index(self.best.strength)
+            more = [n for n in (place - EVERY, place + EVERY) if 0 <= n < len(strengths)]
+            if all(strengths[n] in self._found for n in more):
+                break
+            for n in more:
+                self.at(strengths[n])
 
 
 def path(candidate: Candidate, parts: Sequence[Part], measuring: Measuring, strengths: Sequence[float]) -> list[Tried]:
     """Each strength, from the strongest on."""
-    scores = [_of_part(candidate, part, strengths) for part in parts]
-
-    def measured(n: int) -> Iterator[tuple[float, ...]]:
-        each = (measuring.of(candidate, own[n], part.measured) for part, own in zip(parts, scores, strict=True))
-        return zip(*each, strict=True)
-
-    found = [tuple(measured(n)) for n in range(len(strengths))]
-    each = zip(strengths, found, zip(*scores, strict=True), strict=True)
-    return [Tried(candidate.name, strength, known[0], known[1:], own) for strength, known, own in each]
+    found = Path(candidate, parts, measuring)
+    with fitting_threads(ONE):
+        return [found.at(strength) for strength in strengths]
 
 
-def _of_part(candidate: Candidate, part: Part, strengths: Sequence[float]) -> list[Array]:
-    """The scores of the rows that are measured, for each strength: a row for each sample."""
-    every = [candidate.penalties(strength) for strength in strengths]
-    scores = [
-        _scores(sample, candidate.loss, part, [penalties[n] for penalties in every])
-        for n, sample in enumerate(candidate.samples)
-    ]
-    return [np.array(each) for each in zip(*scores, strict=True)]
+# -- learning ----------------------------------------------------------------------------------------------------------
 
 
-def _scores(sample: Sample, loss: Loss, part: Part, penalties: Sequence[Penalty]) -> list[Array]:
-    """The scores of the rows that are measured, for each penalty."""
-    rest, measured = taken(sample, part.rest), sample.rows.take(part.measured)
-    local = LocalProblem.of(rest, loss, penalties[0])
-    point, nothing, found = np.zeros(sample.rows.width), np.zeros(sample.rows.width), []
-    for penalty in penalties:
-        local = replace(local, penalty=penalty).fitting(point)
-        point = local.minimise(point, nothing, WIDTH * local.unit, ACCURACY)
-        found.append(measured.scores(point))
-    return found
+def _learning(candidate: Candidate, place: int, parts: Sequence[Part]) -> "Together | Apart":
+    """Of one of the samples."""
+    rows = candidate.samples[place].rows
+    left_out = np.concatenate([part.measured for part in parts])
+    whole = len(left_out) == len(np.unique(left_out)) == len(rows)
+    whole = whole and all(len(part.rest) + len(part.measured) == len(rows) for part in parts)
+    is_smooth = candidate.penalties(1.0)[place].is_smooth
+    if whole and is_smooth and len(rows) >= PER_COLUMN * rows.width and rows.width <= SPARSE:
+        return Together(candidate, place, parts)
+    return Apart(candidate, place, parts)
+
+
+class Learning:
+    """A model after the other, on some rows: each begins where that of the next stronger penalty ended."""
+
+    def __init__(self, candidate: Candidate, place: int, share: float, rest: Indices | None = None) -> None:
+        whole = candidate.samples[place]
+        self._sample, self._loss = whole if rest is None else taken(whole, rest), candidate.loss
+        self._penalties, self._place, self._share = candidate.penalties, place, share
+        self._points: dict[float, Array] = {}
+
+    def penalty(self, strength: float, share: float) -> Penalty:
+        return self._penalties(strength / share)[self._place]
+
+    def point(self, strength: float) -> tuple[LocalProblem, Array]:
+        nothing, known = np.zeros(self._sample.rows.width), self._points
+        near = min(known, key=lambda each: (each < strength, abs(np.log(each / strength))), default=None)
+        start = nothing if near is None else known[near]
+        penalty = self.penalty(strength, self._share)
+        local = LocalProblem.of(self._sample, self._loss, penalty).fitting(start)
+        rows = self._sample.rows
+        local = replace(local, by_rows=local.by_rows or rows.width - rows.numbers.shape[1] > SPARSE)
+        known[strength] = local.minimise(start, nothing, WIDTH * local.unit, ACCURACY)
+        return local, known[strength]
+
+
+class Apart:
+    """A path for each part."""
+
+    def __init__(self, candidate: Candidate, place: int, parts: Sequence[Part]) -> None:
+        rows = candidate.samples[place].rows
+        self._each = [(Learning(candidate, place, p.share, p.rest), rows.take(p.measured)) for p in parts]
+
+    def scores(self, strength: float) -> list[Array]:
+        return [measured.scores(own.point(strength)[1]) for own, measured in self._each]
+
+
+class Together:
+    """One path on all rows, and from there one Newton step for each part: what rows add to the slope and to the
+    curvature adds up over the parts."""
+
+    def __init__(self, candidate: Candidate, place: int, parts: Sequence[Part]) -> None:
+        share = sum(part.share for part in parts) / (len(parts) - 1)
+        self._all = Learning(candidate, place, share)
+        self._each = [(part.share, taken(candidate.samples[place], part.measured)) for part in parts]
+
+    def scores(self, strength: float) -> list[Array]:
+        local, point = self._all.point(strength)
+        psi, found = local.loss.smoothed(WIDTH * local.unit), []
+        sums = [_sums(sample, psi, point) for _, sample in self._each]
+        weights, slopes, grams = (sum(each) for each in zip(*sums, strict=True))
+        for (share, sample), (own, slope, gram) in zip(self._each, sums, strict=True):
+            left, penalty = weights - own, self._all.penalty(strength, share)
+            matrix = (grams - gram) / left
+            matrix[np.diag_indices_from(matrix)] += penalty.ridge
+            step = Dense(matrix).solve((slopes - slope) / left + penalty.slope(point), 0.0)
+            found.append(sample.rows.scores(point - step))
+        return found
+
+
+def _sums(sample: Sample, psi: Loss, point: Array) -> tuple[float, Array, Array]:
+    """The weights of rows, and the slope and the curvature of their loss."""
+    z = sample.origins - sample.signs * sample.rows.scores(point)
+    slope = -sample.rows.sums(sample.weights * sample.signs * psi.slope(z))
+    return float(sample.weights.sum()), slope, sample.rows.gram(sample.weights * psi.curvature(z))
 
 
 def evened(candidate: Candidate) -> Candidate:
@@ -168,25 +292,26 @@ def taken(sample: Sample, places: Indices) -> Sample:
 
 
 def simplest(tried: Sequence[Tried], *, smaller: bool = False) -> Tried:
-    """The first that is not worse than the best by more than one standard error of their differences; then that of
-    those for which this holds by what decides then, too."""
+    """The one with the strongest penalty that the best is not better than."""
     best = (min if smaller else max)(tried, key=lambda each: each.mean)
-    good = [each for each in tried if not is_better(replace(best, others=()), each, smaller=smaller)]
-    if not best.others:
-        return good[0]
-    found = simplest([each.then for each in good])
-    return next(each for each in good if each.strength == found.strength)
+    return next(each for each in tried if not is_better(best, each, smaller=smaller))
 
 
 def is_better(one: Tried, other: Tried, *, smaller: bool = False) -> bool:
-    """By more than one standard error; if neither is, by what decides then."""
+    """By more than one standard error of the difference, and by more than a tenth of that of the measure itself."""
     gain, error = difference(one, other, smaller=smaller)
-    if abs(gain) > error or not one.others:
-        return gain > error
-    return is_better(one.then, other.then)
+    return gain > max(error, TENTH * error_of_mean(one))
 
 
 def difference(one: Tried, other: Tried, *, smaller: bool = False) -> tuple[float, float]:
     """By how much one is better than the other, and the standard error of that over the parts."""
     each = np.subtract(one.values, other.values) * (-1.0 if smaller else 1.0)
-    return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
+    return float(each.mean()), _error(each)
+
+
+def error_of_mean(tried: Tried) -> float:
+    return _error(np.array(tried.values))
+
+
+def _error(values: Array) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

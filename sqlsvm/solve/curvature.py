@@ -5,6 +5,7 @@ solved by conjugate gradients, as exactly as is asked for.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -46,16 +47,34 @@ class Dense:
 
 
 class ByRows:
-    """The sum of share x x', plus a diagonal. The preconditioner is the diagonal of it all: it is small for rare
-    categories and large for common ones."""
+    """The sum of share x x', plus a diagonal. The preconditioner is the diagonal of it all, which is small for rare
+    categories and large for common ones, and the matrix of the numbers, if there are few."""
 
     def __init__(self, rows: SampleRows, shares: Array, ridge: Array | float) -> None:
         self._rows, self._shares, self._ridge = rows, shares, ridge
         self._diagonal = rows.squares(shares) + ridge
 
+    @cached_property
+    def _numbers(self) -> Array:
+        """The inverse of their matrix."""
+        numbers = self._rows.numbers.shape[1]
+        if not 1 < numbers <= BLOCK:
+            return np.zeros((0, 0))
+        block = SampleRows(self._rows.numbers, self._rows.ones[:, :0], numbers).gram(self._shares)
+        block[np.diag_indices_from(block)] = self._diagonal[:numbers]
+        try:
+            return np.linalg.inv(block).astype(np.float64, copy=False)
+        except np.linalg.LinAlgError:
+            return np.zeros((0, 0))
+
+    def _scaled(self, residual: Array) -> Array:
+        found, size = residual / self._diagonal, len(self._numbers)
+        found[:size] = self._numbers @ residual[:size]
+        return found
+
     def solve(self, right: Array, accuracy: float) -> Array:
         solution, residual = np.zeros_like(right), right.copy()
-        scaled = residual / self._diagonal
+        scaled = self._scaled(residual)
         direction, square = scaled, float(residual @ scaled)
         target = accuracy**2 * square
         for _ in range(CG_STEPS):
@@ -65,7 +84,7 @@ class ByRows:
             length = square / float(direction @ image)
             solution = solution + length * direction
             residual = residual - length * image
-            scaled = residual / self._diagonal
+            scaled = self._scaled(residual)
             square, before = float(residual @ scaled), square
             direction = scaled + (square / before) * direction
         return solution
@@ -95,7 +114,8 @@ class Gram:
         if 2 * len(changed) < len(held):
             self._sum = self._sum + self._rows.take(changed).gram((shares - self._shares).take(changed))
         else:
-            self._sum = self._rows.take(held).gram(shares.take(held))
+            every = len(held) == len(shares)
+            self._sum = self._rows.gram(shares) if every else self._rows.take(held).gram(shares.take(held))
         self._shares = shares
         return self._sum.copy()
 

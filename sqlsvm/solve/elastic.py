@@ -130,6 +130,10 @@ class Elastic(Penalty):
             found[self.free.place] = 0.0
         return found
 
+    @property
+    def is_smooth(self) -> bool:
+        return not (self.l1 or len(self.constraint.shifts))
+
     @cached_property
     def ridge(self) -> Array:  # type: ignore[override]
         return np.maximum(self._bends, TRACE * self.curvature)
@@ -198,6 +202,8 @@ class Elastic(Penalty):
         return self._minimum(Split.diagonal_of(self._bends + share), -share * centre, cuts)
 
     def step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
+        if self.is_smooth:
+            return self.smooth_step(cuts, centre, metric, start)
         matrix = metric.split(centre != 0.0)
         return self._minimum(matrix, self.slope(centre) - matrix @ centre, cuts).point
 
@@ -206,6 +212,10 @@ class Elastic(Penalty):
     ) -> tuple[Array, float] | None:
         """The step to the minimum of a quadratic model. It has the penalty and the constraints themselves. The value is
         above the minimum by no more than a step falls whose model has the curvature of the penalty alone."""
+        if self.is_smooth:
+            step = -curvature().solve(gradient, accuracy)
+            fall = float(gradient @ step)
+            return None if -fall <= enough else (step, fall)
         if self.free is None and -self._step(Split.diagonal_of(self._bends), beta, gradient, self._bends)[1] <= enough:
             return None
         matrix = curvature().split((beta != 0.0) | (np.abs(gradient) > self._weights))

@@ -45,12 +45,15 @@ class LocalProblem:
     """Those of the sample that are known."""
     ahead: Array | float = 0.0
     """How far beyond its residual each row is on the smoothed loss."""
+    by_rows: bool = False
+    """Are systems solved by conjugate gradients?"""
 
     @classmethod
     def of(cls, sample: Sample, loss: Loss, penalty: Penalty) -> "LocalProblem":
         shares = sample.weights / max(sample.weights.sum(), TINY)
         unit = 1.0 if loss.origin is not None else _unit(shares, sample.origins)
-        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty, unit, sample.optima)
+        by_rows, optima = sample.rows.width > DENSE_UP_TO, sample.optima
+        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty, unit, optima, by_rows=by_rows)
 
     def fitting(self, beta: Array) -> "LocalProblem":
         """The same with the unit that the residuals have there. Where the label has classes, it is that of the
@@ -71,7 +74,7 @@ class LocalProblem:
     @property
     def columns(self) -> int:
         """Of the matrices that are multiplied here."""
-        return self.rows.width if self.rows.width <= DENSE_UP_TO else self.rows.numbers.shape[1]
+        return self.rows.numbers.shape[1] if self.by_rows else self.rows.width
 
     @property
     def origin(self) -> float:
@@ -184,7 +187,7 @@ class LocalProblem:
     def _curvature(self, psi: Loss, z: Array, damping: float) -> Curvature:
         shares = self.shares * psi.curvature(z)
         ridge = self.penalty.ridge + (damping * self._squares if damping else 0.0)
-        if self.rows.width > DENSE_UP_TO:
+        if self.by_rows:
             curved = np.flatnonzero(shares > 0.0)
             return ByRows(self.rows.take(curved), shares.take(curved), ridge)
         matrix = self._gram.of(shares)

@@ -62,6 +62,11 @@ class Penalty(ABC):
         """What a step takes for the second derivative along each coordinate: above 0, so that it has an end."""
         return self.curvature
 
+    @property
+    def is_smooth(self) -> bool:
+        """Has it a slope everywhere?"""
+        return True
+
     @abstractmethod
     def value(self, beta: Array) -> float: ...
 
@@ -107,6 +112,14 @@ class Penalty(ABC):
     def step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
         """argmin cuts(beta) + penalty(beta) + |beta - centre|^2 / 2 in a metric that the curvature of the penalty is a
         part of."""
+
+    def smooth_step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
+        """The same, if it has a slope everywhere."""
+        about = centre - metric.image(self.slope(centre))
+        images = metric.images(cuts.slopes)
+        gram = cuts.slopes @ images.T
+        alpha = solve_simplex_qp(0.5 * (gram + gram.T), cuts.offsets + cuts.slopes @ about, 1.0, start)
+        return about - alpha @ images
 
     @abstractmethod
     def newton(
@@ -163,11 +176,7 @@ class L2(Penalty):
         return Optimum(shift + both.minimiser(alpha @ cuts.slopes), alpha)
 
     def step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
-        about = centre - metric.image(self.slope(centre))
-        images = metric.images(cuts.slopes)
-        gram = cuts.slopes @ images.T
-        alpha = solve_simplex_qp(0.5 * (gram + gram.T), cuts.offsets + cuts.slopes @ about, 1.0, start)
-        return about - alpha @ images
+        return self.smooth_step(cuts, centre, metric, start)
 
     def newton(
         self, beta: Array, gradient: Array, curvature: Callable[[], Curvature], accuracy: float, enough: float

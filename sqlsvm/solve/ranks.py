@@ -5,6 +5,11 @@ import numpy as np
 from sqlsvm.solve.arrays import Array
 
 
+def area(scores: Array, negative: Array, positive: Array) -> float:
+    """Under the ROC curve, by the weights of the negative and of the positive rows."""
+    return float(positive @ ranks(scores, negative, positive)[0] / (positive.sum() * negative.sum()))
+
+
 def ranks(scores: Array, negative: Array, positive: Array) -> tuple[Array, Array]:
     """For each row the weight of the negative ones below it, and of the positive ones above it; ties count one half."""
     _, places = np.unique(scores, return_inverse=True)

@@ -36,7 +36,7 @@ ROWS = 344
 """Of the join of QUERY."""
 KEYS = (
     *("engine", "query", "dialect", "label", "positive", "solver", "counting", "nulls", "bags", "join_rows"),
-    *("chosen", "label_width"),
+    *("chosen", "label_width", "threshold"),
     *("label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap", "converged"),
     *("intercept", "weights", "history", "options", "trained_on", "version", "model", "lambda", "features"),
     *("format", "scaled_intercept", "scaling", "label_centre", "constraints", "notes", "phases", "total_seconds"),

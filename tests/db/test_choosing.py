@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from io import StringIO
 
@@ -12,6 +13,7 @@ from sqlglot import parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
+from sqlsvm.model import memory
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import UNNAMED
@@ -31,6 +33,7 @@ from sqlsvm.run.workspace import workspace
 from sqlsvm.show.training import draw_training
 from sqlsvm.solve.choosing import STRENGTHS
 from sqlsvm.terminal import NOTE
+from tests.evaluating import evaluate_model
 from tests.ground.joins import Join
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as in_psql
@@ -73,7 +76,9 @@ def test_it_is_the_training_with_what_was_chosen(engine: Engine) -> None:
     assert found.lower_bound <= given.objective_upper
     assert given.lower_bound <= found.objective_upper
     assert found.options["lam"] == found.lam
-    assert [each.strength for each in found.chosen.tried] == list(STRENGTHS)
+    strengths = [each.strength for each in found.chosen.tried]
+    assert strengths == [strength for strength in STRENGTHS if strength in strengths]
+    assert found.chosen.share == pytest.approx(0.8, abs=0.01)
     assert fixed.lam == 1e-4
     assert fixed.chosen is None
     assert "choosing" in found.phases
@@ -294,16 +299,16 @@ def test_where_there_is_little_to_choose_by_lambda_has_its_default(duckdb: Engin
         assert any("--lambda and --loss have their defaults" in note for note in found.notes)
 
 
-def test_of_more_classes_and_of_numbers_lambda_alone_is_chosen(duckdb: Engine) -> None:
+def test_of_numbers_lambda_alone_is_chosen(duckdb: Engine) -> None:
     cases = "CASE WHEN o.amount > 0.5 THEN 'a' WHEN o.amount > -0.5 THEN 'b' ELSE 'c' END AS late"
     three = QUERY.replace("o.late", cases)
     number = QUERY.replace("o.late, o.amount", "o.amount AS late, o.late AS amount")
     with shop(300).created(duckdb):
-        for text, options in ((three, {}), (number, {"loss": "huber"})):
+        for text, options, chosen in ((three, {}, ("lam", "loss")), (number, {"loss": "huber"}, ("lam",))):
             found = train(duckdb, "m", text, by_default(**options))
             assert found.chosen
-            assert found.chosen.options == ("lam",)
-            assert found.loss == options.get("loss", "hinge")
+            assert found.chosen.options == chosen
+            assert found.loss == options.get("loss", found.chosen.loss)
 
 
 def test_probabilities_come_from_the_rows_of_the_choice(duckdb: Engine) -> None:
@@ -315,6 +320,21 @@ def test_probabilities_come_from_the_rows_of_the_choice(duckdb: Engine) -> None:
     likely, late = rows["probability"].astype(float), rows["late"].astype(bool)
     assert likely.mean() == pytest.approx(late.mean(), abs=0.08)
     assert ((likely - late) ** 2).mean() < 0.95 * ((late.mean() - late) ** 2).mean()
+
+
+def test_a_class_is_a_threshold_on_the_score(engine: Engine) -> None:
+    """Whatever predicts has the threshold of a model."""
+    with shop(600).created(engine):
+        plain = trained(engine, lam=1e-2)
+        found = replace(plain, threshold=0.4)
+        before, asked = (engine.fetch(predict(engine, model)) for model in (plain, found))
+        measured = evaluate_model(engine, found)
+    scores, late = asked["score"].astype(float), asked["late"].astype(bool)
+    assert sorted(scores) == pytest.approx(np.sort(before["score"].astype(float)) - 0.4, abs=1e-9)
+    assert ((scores > 0.0) == asked["prediction"].astype(bool)).all()
+    assert memory.scores(found, dict(asked)) == pytest.approx(scores, abs=1e-9)
+    assert measured.accuracy.value == pytest.approx(((scores > 0.0) == late).mean(), abs=1e-9)
+    assert Model.from_json(found.as_json()).threshold == 0.4
 
 
 def test_where_a_class_is_rare_both_matrices_are_told(duckdb: Engine) -> None:

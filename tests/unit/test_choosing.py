@@ -1,6 +1,5 @@
 """Choosing the penalty and the loss by rows that a training has not seen, on arrays."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,11 +7,25 @@ import numpy as np
 import pytest
 
 from sqlsvm.query.ir import ROW
-from sqlsvm.run.choosing import most_of
+from sqlsvm.run.choosing import cut_of, most_of
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
-from sqlsvm.solve.choosing import STRENGTHS, Candidate, Measuring, Part, Tried, choose, path, simplest, taken
+from sqlsvm.solve.choosing import (
+    STRENGTHS,
+    Apart,
+    Candidate,
+    Measuring,
+    Part,
+    Path,
+    Together,
+    Tried,
+    choose,
+    path,
+    simplest,
+    taken,
+    unseen,
+)
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import L2
@@ -49,11 +62,7 @@ def off(candidate: Candidate, scores: Array, rows: Indices) -> float:
     return float(np.abs(candidate.samples[0].origins[rows] - scores[0]).mean())
 
 
-def by(*each: Callable[[Candidate, Array, Indices], float]) -> Callable[[Candidate, Array, Indices], list[float]]:
-    return lambda *of: [one(*of) for one in each]
-
-
-AUC, MAE = Measuring(by(ordered)), Measuring(by(off), smaller=True)
+AUC, MAE = Measuring(ordered), Measuring(off, smaller=True)
 
 
 def test_of_many_columns_that_say_nothing_the_weakest_penalty_is_not_the_best() -> None:
@@ -61,9 +70,9 @@ def test_of_many_columns_that_say_nothing_the_weakest_penalty_is_not_the_best() 
     x = rng.normal(size=(400, 60))
     y = np.where(x[:, 0] + x[:, 1] + 2.0 * rng.normal(size=400) > 0.0, 1.0, -1.0)
     found = choose([candidate("hinge", x, y)], parts(400), AUC)
-    by = {each.strength: each.mean for each in found.tried}
     assert found.chosen.strength >= 0.01
-    assert by[found.chosen.strength] > by[1e-5] + 0.01
+    assert found.tried[-1].strength > 1e-5, "the path has ended before"
+    assert found.chosen.mean > found.tried[-1].mean + 0.01
 
 
 @pytest.mark.parametrize(("times", "most"), [(1, 20_000), (2, 40_000), (10, 80_000)])
@@ -129,42 +138,60 @@ def test_another_loss_that_is_as_good_is_not_taken() -> None:
     hinge = candidate("hinge", x, y)
     found = choose([hinge, replace(hinge, name="alike")], parts(900), AUC)
     assert found.chosen.loss == "hinge"
-    assert [each.strength for each in found.tried if each.loss == "hinge"] == list(STRENGTHS)
-    assert [each.strength for each in found.tried if each.loss == "alike"] == [10.0, 1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5]
+    first, second = ([t for t in found.tried if t.loss == name] for name in ("hinge", "alike"))
+    assert len(second) < len(first) < len(STRENGTHS)
+    assert {t.strength for t in second} < {t.strength for t in first}
+    dear = choose([hinge, replace(hinge, name="alike", price=9.0)], parts(900), AUC)
+    assert (dear.chosen, dear.dearer) == (found.chosen, None)
 
 
-def right(candidate: Candidate, scores: Array, rows: Indices) -> float:
-    return float((np.sign(scores[0]) == candidate.samples[0].signs[rows]).mean())
-
-
-def balanced(candidate: Candidate, scores: Array, rows: Indices) -> float:
-    own, said = candidate.samples[0].signs[rows], np.sign(scores[0])
-    return float(np.mean([(said[own == y] == y).mean() for y in (-1.0, 1.0)]))
-
-
-def test_the_order_of_scores_alone_does_not_decide() -> None:
-    """The strongest penalty has it right at once, and says the same class of each row."""
+def test_one_step_for_each_part_is_as_good_as_its_own_path() -> None:
     rng = np.random.default_rng(7)
-    x = np.column_stack([np.ones(2000), rng.normal(size=2000)])
-    y = np.where(x[:, 1] + 0.7 * rng.normal(size=2000) > 1.75, 1.0, -1.0)
-    losses = [candidate(name, x, y) for name in ("hinge", "squared_hinge", "logistic")]
-    alone = choose(losses, parts(2000), AUC).chosen
-    found = choose(losses, parts(2000), Measuring(by(ordered, right, balanced))).chosen
-    assert alone.strength == 10.0
-    assert found.strength < 0.5
-    assert found.mean > alone.mean - 0.002
-    accuracy, of_classes = (float(np.mean(each)) for each in found.others)
-    assert accuracy > max((y > 0.0).mean(), (y < 0.0).mean()) + 0.01
-    assert of_classes > 0.6
+    x = np.column_stack([np.ones(4000), rng.normal(size=(4000, 6))])
+    y = np.where(x @ rng.normal(size=7) + rng.logistic(size=4000) > 0.0, 1.0, -1.0)
+    every = [replace(part, share=0.8) for part in parts(4000)]
+    for name in ("hinge", "squared_hinge", "logistic"):
+        own = candidate(name, x, y)
+        together, apart = Path(own, every, AUC), Path(own, every, AUC)
+        apart._learning = [Apart(own, 0, every)]
+        assert isinstance(together._learning[0], Together)
+        for strength in (1.0, 0.01, 1e-4):
+            assert together.at(strength).values == pytest.approx(apart.at(strength).values, abs=5e-4)
 
 
-def test_a_loss_that_is_better_is_taken() -> None:
-    """Two columns that are nearly the same, of which only the difference tells a rare class."""
+def test_lambda_times_the_rows_is_the_same_on_a_part_and_on_all() -> None:
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(300, 60))
+    y = np.where(x[:, 0] + rng.normal(size=300) > 0.0, 1.0, -1.0)
+    own = candidate("logistic", x, y)
+    (whole,), (half,) = (path(own, [replace(p, share=s) for p in parts(300)], AUC, [0.1 * s]) for s in (1.0, 0.5))
+    assert half.values == whole.values
+
+
+def test_a_loss_that_is_better_is_taken_if_it_is_not_dear() -> None:
+    """The first one does not see a column that matters."""
     rng = np.random.default_rng(6)
-    one = rng.normal(size=6000)
-    other = one + 0.7 * rng.normal(size=6000)
-    x = np.column_stack([np.ones(6000), one, other])
-    y = np.where(rng.random(6000) < 1.0 / (1.0 + np.exp(3.2 + 1.2 * (other - one))), 1.0, -1.0)
-    found = choose([candidate(name, x, y) for name in ("hinge", "squared_hinge", "logistic")], forward(6000), AUC)
-    assert found.chosen.loss != "hinge"
-    assert found.chosen.mean > max(each.mean for each in found.tried if each.loss == "hinge")
+    x = rng.normal(size=(900, 3))
+    y = np.where(x[:, 0] + x[:, 1] + rng.normal(size=900) > 0.0, 1.0, -1.0)
+    poor, good = candidate("hinge", x[:, 1:], y), candidate("logistic", x, y)
+    found = choose([poor, good], parts(900), AUC)
+    assert (found.chosen.loss, found.dearer) == ("logistic", None)
+    cheap = choose([poor, replace(good, price=9.0)], parts(900), AUC)
+    assert cheap.chosen.loss == "hinge"
+    assert cheap.dearer
+    assert cheap.dearer.loss == "logistic"
+
+
+def test_the_threshold_makes_more_rows_right() -> None:
+    """A strong penalty leaves the intercept too small for a class that is rare."""
+    rng = np.random.default_rng(9)
+    x = np.column_stack([np.ones(2000), rng.normal(size=2000)])
+    y = np.where(x[:, 1] + 0.3 * rng.normal(size=2000) > 0.8, 1.0, -1.0)
+    own = candidate("logistic", x, y)
+    strong, weak = path(own, parts(2000), AUC, [10.0, 1e-4])
+    cut = cut_of([own], strong, parts(2000))
+    (rows, (scores,)), (_, (others,)) = (unseen(each, parts(2000)) for each in (strong, weak))
+    before, after, best = (((s > c) == (y[rows] > 0)).mean() for s, c in ((scores, 0.0), (scores, cut), (others, 0.0)))
+    assert after > before + 0.005
+    assert after == pytest.approx(best, abs=0.01)
+    assert cut_of([own], weak, parts(2000)) == 0.0

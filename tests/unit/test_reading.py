@@ -197,6 +197,7 @@ FIELDS = {
     15: _FORM_14,
     16: _FORM_14 | {"label_width"},
     17: _FORM_14 | {"label_width", "l1"},
+    18: _FORM_14 | {"label_width", "l1", "threshold", "share"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
 form 17 classes."""

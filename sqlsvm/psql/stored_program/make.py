@@ -101,6 +101,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
+            **({"threshold": training.threshold} if training.threshold else {}),
             "statements": sum(map(len, parts.values())),
         },
         plain(training.kept),
