@@ -312,7 +312,7 @@ class Relational(Fitted):
             warnings.warn(
                 f"the gap is {model.gap:.2g} after {model.passes} passes, not {self.tol:g}: raise max_passes, or tol",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _training(self, label: str, *, several: bool = False) -> Training:
