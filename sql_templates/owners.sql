@@ -11,9 +11,9 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
     FOR signed IN
-        SELECT c.relname AS name, r.rolname AS owner, EXISTS (
-            SELECT FROM pg_catalog.aclexplode(c.relacl) AS a
-            WHERE a.grantee <> c.relowner AND a.privilege_type IN ('INSERT', 'UPDATE')) AS shared
+        SELECT c.relname AS name, r.rolname AS owner, c.relacl IS NOT NULL OR EXISTS (
+            SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) OR EXISTS (
+            SELECT FROM pg_catalog.pg_auth_members AS m WHERE m.roleid = 'pg_write_all_data'::regrole) AS shared
         FROM pg_catalog.pg_class AS c
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         JOIN pg_catalog.pg_roles AS r ON r.oid = c.relowner
@@ -22,7 +22,8 @@ BEGIN
             SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner')
     LOOP
         EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%I ADD COLUMN owner name', signed.name);
-        -- The rows of an older sqlsvm are the table owner's if no other role could write them. Otherwise it is not known.
+        -- The rows of an older sqlsvm are the table owner's if no other role could ever write them: a right that was taken back
+        -- leaves a list of rights. Otherwise it is not known.
         IF NOT signed.shared THEN
             EXECUTE pg_catalog.format('UPDATE sqlsvm.%I SET owner = %L', signed.name, signed.owner);
         END IF;

@@ -11,7 +11,7 @@ _A_PORT = r"(?:sc|spark)://[\w.-]+:\d{1,5}(?=$|[\s,:)])(?!.*@)"
 _NAME = r"[\w.%-]*"
 _SECRET = rf"{_NAME}(?:passw|pwd|token|secret){_NAME}|(?:(?<=[?&;])|spark\.){_NAME}key{_NAME}"
 _BEFORE_A_PASSWORD = (
-    rf"(?!{_A_PORT})[a-z][\w+.-]*:/+[^:/@\n]*:",  # postgresql://user:
+    rf"(?!{_A_PORT})[a-z][\w+.-]*:/+[^:/@\n]*?(?::|%3A)",  # postgresql://user:
     r"[a-z][\w+.-]*:/+[^:@\n]*:(?=.*@)",  # also postgresql://us/er:...@host
     r"postgres(?:ql)?:[^:/@\s]*:",
     r"\w*(?:passw\w*|pwd)\s*=",
@@ -74,6 +74,10 @@ class ConnectionLost(EngineError):
     """The session is gone, and all that it has not committed."""
 
 
+class MovedError(EngineError):
+    """A transaction reads other tables than when it began. Another one may begin again."""
+
+
 _NO_MEMORY = ("can't start new thread", "failed to map segment", "Cannot allocate memory")
 
 
@@ -103,9 +107,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {by_fold[close[0]]}?" if close else None
 
 
+def is_secret(name: str) -> bool:
+    """Is the value of a setting of that name secret?"""
+    return bool(_SECRET_NAME.search(name))
+
+
 def hide(settings: Iterable[tuple[str, str]]) -> None:
     """From now on nothing that sqlsvm says has the values of those of these settings that are secret by their names."""
-    found = (value for name, value in settings if _SECRET_NAME.search(name) and len(value) >= _SHORTEST)
+    found = (value for name, value in settings if is_secret(name) and len(value) >= _SHORTEST)
     _SECRETS.update(spelled for value in found for spelled in (value, quote(value), quote_plus(value)))
 
 

@@ -14,6 +14,7 @@ A class with READ_AS, a type, makes itself of what is read as that, by its metho
 import json
 import types
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
@@ -92,8 +93,7 @@ def parsed(text: str, where: str, hint: str = EDITED) -> dict[str, Any]:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
         raise Misread(f"the field {json.dumps(twice)} is there twice in one object")
     return found
 

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.explain(model text)
 RETURNS TABLE (part text, place integer, name text, working_table text, statement text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT sqlsvm._find_program(model);
-    SELECT s.part, s.place, s.name, s.working_table, s.texts[1] FROM sqlsvm.statements AS s
+    SELECT s.part, s.place, s.name, s.working_table, s.text FROM sqlsvm.statements AS s
     WHERE s.program = model
-    ORDER BY array_position(ARRAY['sources', 'prepare', 'checks', 'moments', 'pass'], s.part), s.part, s.place
+    ORDER BY array_position(ARRAY['names', 'sources', 'prepare', 'checks', 'moments', 'pass'], s.part), s.part, s.place
 $$;

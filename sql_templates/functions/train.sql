@@ -30,8 +30,18 @@ BEGIN
             USING ERRCODE = 'SV003', HINT = 'Compile it again under another name.';
     END IF;
     wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver);
-    p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
-    at := sqlsvm._search(p, program, wanted);
+    FOR attempt IN 1 .. 10 LOOP
+        BEGIN
+            p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
+            at := sqlsvm._search(p, program, wanted);
+            EXIT;
+        EXCEPTION WHEN SQLSTATE 'SV009' THEN  -- what it reads has moved: a partition was attached, say
+            IF attempt = 10 THEN
+                RAISE;
+            END IF;
+            RAISE NOTICE 'beginning again: %', SQLERRM;
+        END;
+    END LOOP;
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
     IF NOT trained.converged THEN
         RAISE NOTICE 'not converged: the gap is % and should be %', trim_scale(round(trained.gap::numeric, 1 - floor(log(trained.gap))::integer)),

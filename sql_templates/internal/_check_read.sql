@@ -1,21 +1,23 @@
 -- Refuses tables that changed in a way that the snapshot of the transaction does not hide
--- TRUNCATE removes rows also from snapshots that are older. A session keeps the locks of all that it has read. What TRUNCATE,
--- REFRESH or a new table of the same name has put there since the snapshot is in another file than the one that the snapshot
--- knows. An index may be new: it has the rows of its table.
+-- A transaction does not hide TRUNCATE, ATTACH PARTITION, or another function, where tables are read in place.
 CREATE OR REPLACE FUNCTION sqlsvm._check_read()
 RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    rewritten text := (
-        SELECT min(l.relation::regclass::text)
-        FROM pg_locks AS l LEFT JOIN pg_class AS c ON c.oid = l.relation
-        WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IS DISTINCT FROM 't'
-            AND pg_get_indexdef(l.relation) IS NULL AND c.relfilenode IS DISTINCT FROM 0
-            AND pg_relation_filenode(l.relation) <> coalesce(c.relfilenode, 0));
+    before jsonb;
+    given sqlsvm._given;
+    moved text;
 BEGIN
-    IF rewritten IS NOT NULL THEN
-        RAISE EXCEPTION '% was truncated, refreshed or made anew after this transaction had begun', rewritten
-            USING ERRCODE = 'SV004', DETAIL = 'The transaction sees other tables as they were before that.',
+    IF to_regclass('pg_temp.sqlsvm_read') IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT r.still INTO before FROM pg_temp.sqlsvm_read AS r;
+    given.theta := ARRAY(SELECT l.oid::float8 FROM jsonb_array_elements_text(before #> '{locked,0,found}') AS l (oid));
+    moved := coalesce(sqlsvm._run('moved', given) #>> '{moved,0,said}', CASE WHEN
+        sqlsvm._run('still') -> 'defined' <> before -> 'defined' THEN 'a function that is called was replaced' END);
+    IF moved IS NOT NULL THEN
+        RAISE EXCEPTION '% after this transaction had begun', moved
+            USING ERRCODE = 'SV009', DETAIL = 'The transaction sees other tables as they were before that.',
                 HINT = 'End the transaction, and do this again.';
     END IF;
 END

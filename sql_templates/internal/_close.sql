@@ -3,7 +3,12 @@ CREATE OR REPLACE FUNCTION sqlsvm._close()
 RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM sqlsvm._check_read();
+    IF to_regclass('pg_temp.sqlsvm_read') IS NOT NULL THEN
+        DROP TABLE pg_temp.sqlsvm_read;
+    END IF;
     PERFORM sqlsvm._drop('prepare', 'sources');
     DROP TABLE pg_temp.sqlsvm_statements;
+    PERFORM set_config('TimeZone', current_setting('sqlsvm.zone'), true);
 END
 $$;

@@ -19,7 +19,7 @@ BEGIN
     given.buckets := coalesce(buckets, 1) / p.unit;
     given.width := width;
     answers := sqlsvm._run(pass ->> 'part', given);
-    PERFORM sqlsvm._drop(pass ->> 'part');
+    PERFORM sqlsvm._drop(pass ->> 'part'), sqlsvm._check_read();
     totals := answers -> (p.design ->> 'totals') -> 0;
     -- Where rows with a total below 0 were counted, for both labels, those of y = -1 count the other way.
     SELECT array_agg((CASE WHEN whole THEN s.negative ELSE 0 END - s.g) / p.n ORDER BY s.i) INTO cut.slope

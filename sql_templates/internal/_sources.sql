@@ -10,7 +10,7 @@ DECLARE
     source record;
 BEGIN
     FOR source IN
-        SELECT s.place, s.working_table AS name, s.texts[1] AS query
+        SELECT s.place, s.working_table AS name, s.text AS query
         FROM pg_temp.sqlsvm_statements AS s WHERE s.part = 'sources' ORDER BY s.place
     LOOP
         IF in_place THEN
@@ -20,12 +20,14 @@ BEGIN
             EXCEPTION WHEN insufficient_privilege THEN
                 NULL;  -- the rights to some columns are enough to read them
             END;
+            EXECUTE format('EXPLAIN SELECT FROM pg_temp.%I', source.name);  -- a plan locks the parts of a table
         ELSE
             EXECUTE format('CREATE TEMPORARY TABLE %I AS %s WITH NO DATA', source.name, source.query);
             copies := copies || format('c%s AS (INSERT INTO pg_temp.%I %s)', source.place, source.name, source.query);
         END IF;
     END LOOP;
     IF in_place THEN
+        CREATE TEMPORARY TABLE sqlsvm_read AS SELECT sqlsvm._run('still') AS still;
         PERFORM sqlsvm._check_read();
     ELSE
         EXECUTE format('WITH %s SELECT', array_to_string(copies, ', '));

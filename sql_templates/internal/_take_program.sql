@@ -9,10 +9,11 @@ DECLARE
     stranger record;
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_statements AS
-    SELECT s.part, s.place, s.name, s.working_table, s.texts, s.owner
+    SELECT s.part, s.place, s.name, s.working_table, s.text, s.owner
     FROM sqlsvm.programs AS p JOIN sqlsvm.statements AS s ON s.program = p.name
     WHERE p.name = program.name AND p.compiled_at = program.compiled_at AND p.owner IS NOT DISTINCT FROM program.owner;
-    IF NOT EXISTS (SELECT FROM sqlsvm.statements AS s WHERE s.program = program.name) THEN
+    IF program.description #> '{trained_on,names}' IS NULL
+        OR NOT EXISTS (SELECT FROM sqlsvm.statements AS s WHERE s.program = program.name) THEN
         RAISE EXCEPTION 'the program "%" was compiled by an older sqlsvm', name USING ERRCODE = 'SV002',
             HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', name, program.label);
     ELSIF NOT EXISTS (SELECT FROM pg_temp.sqlsvm_statements) THEN
@@ -36,6 +37,9 @@ BEGIN
         RAISE EXCEPTION 'statements of the program "%" are missing', name USING ERRCODE = 'SV002',
             HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', name, program.label);
     END IF;
+    PERFORM sqlsvm._check_names(program);
+    PERFORM set_config('sqlsvm.zone', current_setting('TimeZone'), true),
+        set_config('TimeZone', coalesce(program.description #>> '{trained_on,zone}', current_setting('TimeZone')), true);
     RETURN program;
 END
 $$;

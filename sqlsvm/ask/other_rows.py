@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine
+from sqlsvm.engine.base import Bound, Column, Engine
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
@@ -22,7 +22,8 @@ FILES = ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet"
 
 def of_query(engine: Engine, model: Model, text: str) -> Model:
     """The same model over the rows of a query with the same features and label. It is the caller's own."""
-    return replace(model, query=text, dialect=engine.dialect, owner="")
+    known = replace(model.trained_on, names=() if isinstance(text, Bound) else None)
+    return replace(model, query=text, dialect=engine.dialect, owner="", trained_on=known)
 
 
 def where(engine: Engine, model: Model, condition: str) -> Model:
@@ -32,7 +33,15 @@ def where(engine: Engine, model: Model, condition: str) -> Model:
         more = exp.condition(condition, dialect=engine.dialect)
     except ParseError as error:
         raise OptionError(f"--where {condition}: this is no condition", detail=str(error).split("\n")[0]) from error
-    return of_query(engine, model, parse(text, engine.dialect).where(more).sql(dialect=engine.dialect))
+    query = parse(text, engine.dialect)
+    if isinstance(text, Bound):  # the names of the condition are the caller's
+        alone = query.copy()
+        alone.set("expressions", [exp.Literal.number(1)])
+        for part in ("where", "group", "having", "order", "limit", "qualify", "distinct"):
+            alone.set(part, None)
+        more = engine.bound(alone.where(more)).args["where"].this
+    found = query.where(more).sql(dialect=engine.dialect)
+    return of_query(engine, model, Bound(found) if isinstance(text, Bound) else found)
 
 
 def of_input(engine: Engine, model: Model, rows: str) -> Model:

@@ -11,7 +11,7 @@ import click
 from sqlsvm.cli.group import answering, cli, examples, show_answer, writing
 from sqlsvm.cli.options import declared, opened
 from sqlsvm.cli.scoring import rows_database
-from sqlsvm.cli.stored import Which, file_wanted, which
+from sqlsvm.cli.stored import Which, file_wanted, rebind_wanted, which
 from sqlsvm.errors import OptionError, masked, nearest
 from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable
@@ -32,7 +32,7 @@ REPORT = "report.html"
         "sqlsvm report late_flights --png pictures/ --png slides/roc.png",
     ),
 )
-@which(rows_database, file_wanted)
+@which(rows_database, file_wanted, rebind_wanted)
 @declared("report")
 @click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The page; - is stdout.")
 @click.option(
@@ -102,6 +102,7 @@ def _database(dsn: str | None, model: "Model") -> "Callable[[], AbstractContextM
     @contextmanager
     def confined() -> Iterator["Engine"]:
         with opened(str(dsn)) as engine:
+            engine.in_zone(model.trained_on.zone)
             engine.confine([model.query])
             yield engine
 

@@ -67,7 +67,7 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
     chosen = next(filter(None, (model.chosen, *(of.chosen for of in model.groups))), None) if model else None
     if model and chosen and chosen.options == training.chooses:
         training = training.as_chosen(model)
-    if not model or not model.converged or (model.query, plain(model.options)) != (query, plain(training.kept)):
+    if not model or not model.converged or (model.typed, plain(model.options)) != (query, plain(training.kept)):
         say(f"{_nothing_kept(name)}: it is trained from the start")
         return None
     had = f"{name}, version {model.version}, had converged"

@@ -8,7 +8,7 @@ import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, show_either, writing
 from sqlsvm.cli.options import declared, json_wanted, models_database, option, other_query, together, trust_wanted
-from sqlsvm.cli.stored import Which, file_wanted, which
+from sqlsvm.cli.stored import Which, file_wanted, rebind_wanted, which
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable, row_count
@@ -46,7 +46,7 @@ other_rows = together(
         "sqlsvm evaluate --model-file late.json --json",
     ),
 )
-@which(models_database, file_wanted)
+@which(models_database, file_wanted, rebind_wanted)
 @declared("evaluate")
 @other_rows
 @json_wanted
@@ -129,7 +129,7 @@ targets = together(
         "sqlsvm predict late_flights --sql",
     ),
 )
-@which(rows_database, file_wanted)
+@which(rows_database, file_wanted, rebind_wanted)
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
 @targets
 @click.option(

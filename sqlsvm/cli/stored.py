@@ -29,6 +29,9 @@ model_place = together(
     trust_wanted,
 )
 file_wanted = option("--model-file", metavar="FILE", help="Read the model from this JSON file instead.")
+rebind_wanted = click.option(
+    "--rebind", is_flag=True, help="Look up the names in the query that you have stored again, on your path."
+)
 Wanted = Callable[[Any], Any]
 
 
@@ -40,6 +43,7 @@ class Which:
     dsn: str | None
     model_file: str | None
     version: int | None = None
+    rebind: bool = False
 
     @contextmanager
     def store(self) -> Iterator["Store"]:
@@ -74,10 +78,15 @@ class Which:
         self, typed: Iterable[str] = (), files: Iterable[str] = ()
     ) -> Iterator[tuple["Model", "Engine"]]:
         """The session is confined to the files of the model's query, and to what the command line names."""
+        from sqlsvm.model.stored_query import rebound
         from sqlsvm.store import open_store
 
         with self.rows() as engine:
-            model = self.model_of(open_store(self.model_file or engine))
+            store = open_store(self.model_file or engine)
+            model = self.model_of(store)
+            engine.in_zone(model.trained_on.zone)  # before it is confined, and keeps its settings
+            if self.rebind:
+                store.rebind(model := rebound(engine, model))
             engine.confine([model.query, *typed], files)
             yield model, engine
 
@@ -88,9 +97,14 @@ def which(*place: Wanted, argument: Wanted = model_wanted) -> Callable[[Callable
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def called(
-            name: str | None, dsn: str | None, model_file: str | None, version: int | None, **options: Any
+            name: str | None,
+            dsn: str | None,
+            model_file: str | None,
+            version: int | None,
+            rebind: bool = False,
+            **options: Any,
         ) -> Any:
-            return command(Which(name, dsn, model_file, version), **options)
+            return command(Which(name, dsn, model_file, version, rebind), **options)
 
         return together(argument, *place, version_wanted)(called)
 

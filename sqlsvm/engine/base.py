@@ -123,6 +123,31 @@ class Text(str):
     """A statement that an engine has rendered: what runs in every pass is rendered once."""
 
 
+class Bound(str):
+    """The text of a query whose names have been looked up: what it calls without a schema is the system's, on any
+    path."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a name of a query stands for: a relation, or all functions or operators of the name. The database itself is
+    one of the names: in another one the numbers mean nothing."""
+
+    kind: Literal["database", "relation", "function", "operator"]
+    schema: str
+    name: str
+    oids: str
+    owner: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.kind, self.schema, self.name
+
+    @property
+    def said(self) -> str:
+        return f'{self.kind} {self.oids} of the role "{self.owner}"' if self.oids else "nothing"
+
+
 Sent = exp.Expr | Text
 Texts = tuple[Text, ...]
 
@@ -267,13 +292,36 @@ class Engine(ABC):
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
-    def bound(self, query: Q) -> Q:
-        """The user's query with the schema of every name that a statement of ours would not find by itself."""
+    def bound(self, query: Q, *, again: bool = False) -> Q:
+        """The user's query with the schema of every name that a statement of ours would not find by itself. `again`: it
+        is of a `Bound`."""
         return query
+
+    def naming(self, tables: Sequence[exp.Table], called: Sequence[Called]) -> exp.Query | None:
+        """What tells the `Meaning`s of these names; None if they are no matter of this engine."""
+        return None
 
     def placed(self, made: E) -> E:
         """New tables and views with a schema: the one where a CREATE of the user would make them."""
         return made
+
+    def watching(self, called: Sequence[Called]) -> tuple[exp.Query, ...]:
+        """What a program asks at its beginning and later, and what it asks with the first answer in $1, to learn
+        whether what it reads is still the same."""
+        return ()
+
+    @property
+    def zone(self) -> str | None:
+        """The time zone of the session, on which hours and days of a time with a zone depend."""
+        return None
+
+    def in_zone(self, zone: str | None) -> None:
+        """From now on this is the time zone of the session, if it is known."""
+        if zone and self.zone not in (None, zone):
+            self._move_to(zone)
+
+    def _move_to(self, zone: str) -> None:
+        raise NotImplementedError
 
     # -- the catalog ---------------------------------------------------------------------------------------------------
 
@@ -386,6 +434,10 @@ class Engine(ABC):
     @abstractmethod
     def snapshot(self, reads: Iterable[exp.Table] = ()) -> AbstractContextManager[None]:
         """A transaction: all statements inside see the same data. `reads` are the tables of the user that they read."""
+
+    def check_read(self) -> None:
+        """Raise MovedError if what the open snapshot reads has changed in a way that it does not hide."""
+        return
 
     @contextmanager
     def bracket(self, begin: str, undo: str, end: str) -> Iterator[None]:

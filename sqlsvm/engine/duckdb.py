@@ -115,6 +115,7 @@ _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
 _OF_A_QUERY = ("python_enable_replacements", "pandas_analyze_sample")
 _PLANNING = "disabled_optimizers"
+_ZONE = "TimeZone"
 # projection_placement of DuckDB 2.0 takes time that grows with the fourth power of the columns where an outer join is
 # above several joins: minutes for 300. What is off already stays off, and what its user has locked stays as it is.
 _OFF = f"""\
@@ -326,6 +327,13 @@ class DuckDB(Engine):
             self._set({"allowed_paths": paths, "allowed_directories": folders, "enable_external_access": False})
         self._set({"lock_configuration": True})
 
+    @property
+    def zone(self) -> str | None:
+        return next((zone for _, zone in self._ask(_BEFORE, [[_ZONE]])), None)
+
+    def _move_to(self, zone: str) -> None:
+        self._set({_ZONE: zone})
+
     def row_hash(self, alias: str) -> exp.Expression:
         return exp.Anonymous(this="hash", expressions=[exp.column(alias)])
 
@@ -446,7 +454,7 @@ class Borrowed(DuckDB):
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         try:
             ((path,),) = connection.execute(_PATH).fetchall()
-            self._before = dict(connection.execute(_BEFORE, [[*_OF_A_QUERY, _PLANNING]]).fetchall())
+            self._before = dict(connection.execute(_BEFORE, [[*_OF_A_QUERY, _PLANNING, _ZONE]]).fetchall())
             self._within = len({connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}) == 1
         except duckdb.Error as error:
             raise EngineError("this connection cannot be used", detail=str(error)) from error

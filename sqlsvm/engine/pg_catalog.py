@@ -2,7 +2,8 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import starmap
 from typing import Any
 
@@ -22,9 +23,10 @@ from sqlsvm.engine.base import (
     Stranger,
     declared_keys,
 )
+from sqlsvm.engine.pg_meaning import DEFINED, LOCKED, MEANINGS, MOVED, NAMED, SYMBOLS, SYSTEM, written_out
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.engine.rates import BY_ROWS
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.errors import MovedError, OptionError
 
 OLDEST = 14
 """The oldest PostgreSQL that sqlsvm works with."""
@@ -75,16 +77,7 @@ JOIN pg_catalog.pg_class AS t ON t.oid = k.conrelid JOIN pg_catalog.pg_namespace
 JOIN pg_catalog.pg_class AS f ON f.oid = k.confrelid JOIN pg_catalog.pg_namespace AS fn ON fn.oid = f.relnamespace
 WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY tn.nspname, t.relname, k.conname"""
 
-# Also the functions of an aggregate, which PostgreSQL says is immutable, and that of an operator.
-_VOLATILE_FUNCTIONS = """\
-WITH named AS (
-  SELECT p.proname AS name, p.pronamespace AS space, p.oid AS runs FROM pg_catalog.pg_proc AS p
-  UNION ALL SELECT p.proname, p.pronamespace, part.oid
-  FROM pg_catalog.pg_aggregate AS a JOIN pg_catalog.pg_proc AS p ON p.oid = a.aggfnoid
-  CROSS JOIN LATERAL (VALUES (a.aggtransfn::oid), (a.aggfinalfn::oid), (a.aggmtransfn::oid), (a.aggminvtransfn::oid),
-    (a.aggmfinalfn::oid), (a.aggcombinefn::oid)) AS part (oid)
-  UNION ALL SELECT o.oprname, o.oprnamespace, o.oprcode::oid FROM pg_catalog.pg_operator AS o
-)
+_VOLATILE_FUNCTIONS = f"""{NAMED}
 SELECT DISTINCT p.proname FROM unnest($1::text[], $2::text[]) AS called (schema, name)
 JOIN named ON named.name = called.name JOIN pg_catalog.pg_proc AS p ON p.oid = named.runs
 JOIN pg_catalog.pg_namespace AS s ON s.oid = named.space
@@ -107,17 +100,6 @@ _LOCKABLE = """\
 SELECT given.name FROM unnest($1::text[]) AS given (name)
 JOIN pg_catalog.pg_class AS c ON c.oid = to_regclass(given.name)
 WHERE c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT')"""
-
-# A session keeps the locks of all that it has read. What TRUNCATE, REFRESH or a new table of the same name has put
-# there since the snapshot is in another file than the one that the snapshot knows. An index may be new: it has the rows
-# of its table.
-_REWRITTEN = """\
-SELECT l.relation::regclass::text
-FROM pg_catalog.pg_locks AS l LEFT JOIN pg_catalog.pg_class AS c ON c.oid = l.relation
-WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IS DISTINCT FROM 't'
-  AND pg_get_indexdef(l.relation) IS NULL AND c.relfilenode IS DISTINCT FROM 0
-  AND pg_relation_filenode(l.relation) <> coalesce(c.relfilenode, 0)
-ORDER BY 1 LIMIT 1"""
 
 # A unique index on an inheritance parent does not cover its children; on a partitioned table it does. An index under
 # another collation, or with the operators of another type, does not compare as = does.
@@ -168,9 +150,10 @@ WITH trusted (oid, name) AS (
 
 _TRUSTS = f"{_TRUSTED} SELECT EXISTS (SELECT FROM trusted WHERE trusted.name = $2::name)"
 
-# Three ways to run code through a schema: to own something in it, to have written what its tables call (a trigger, a
-# default, a rule, a policy, the type of a column), and to have the right to add something. pg_depend has "auto" and
-# "internal" for the parts of a table. Names are looked up by nspname: it agrees with the snapshot, and casts do not.
+# Three ways to run code through a schema: to own something in it, or a table with a foreign key to it, whose triggers
+# run when a row here goes; to have written what its tables call (a trigger, a default, a rule, a policy, the type of a
+# column); and to have the right to add something. pg_depend has "auto" and "internal" for the parts of a table. Names
+# are looked up by nspname: it agrees with the snapshot, and casts do not.
 _STRANGERS = f"""\
 {_TRUSTED}, here AS (
   SELECT n.tableoid AS class, n.oid, n.nspname AS name, n.nspowner AS owner, n.nspacl AS acl
@@ -187,6 +170,8 @@ _STRANGERS = f"""\
   WHERE t.typrelid = 0 AND t.typcategory <> 'A'
   UNION ALL SELECT c.tableoid, c.oid, c.relowner FROM tables
   JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tables.oid JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+  UNION ALL SELECT c.tableoid, c.oid, c.relowner FROM tables
+  JOIN pg_catalog.pg_constraint AS k ON k.confrelid = tables.oid JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
 ), parts (class, oid) AS (
   SELECT class, oid FROM tables
   UNION SELECT d.classid, d.objid FROM tables JOIN pg_catalog.pg_depend AS d
@@ -203,10 +188,13 @@ _STRANGERS = f"""\
   SELECT here.class, here.oid, a.grantee, 'may create objects in',
     pg_catalog.format('REVOKE CREATE ON SCHEMA %I', here.name)
   FROM here CROSS JOIN LATERAL pg_catalog.aclexplode(here.acl) AS a WHERE a.privilege_type = 'CREATE'
-  UNION ALL SELECT tables.class, tables.oid, a.grantee, 'may add triggers to',
-    pg_catalog.format('REVOKE TRIGGER ON %I.%I', here.name, tables.name)
-  FROM here CROSS JOIN tables CROSS JOIN LATERAL pg_catalog.aclexplode(tables.acl) AS a
-  WHERE a.privilege_type = 'TRIGGER'
+  UNION ALL SELECT tables.class, tables.oid, a.grantee,
+    CASE a.privilege_type WHEN 'TRIGGER' THEN 'may add triggers to' ELSE 'may add foreign keys to' END,
+    pg_catalog.format('REVOKE %s ON %I.%I', a.privilege_type, here.name, tables.name)
+  FROM here CROSS JOIN tables CROSS JOIN LATERAL (
+    SELECT tables.acl UNION SELECT c.attacl FROM pg_catalog.pg_attribute AS c WHERE c.attrelid = tables.oid
+  ) AS given (acl) CROSS JOIN LATERAL pg_catalog.aclexplode(given.acl) AS a
+  WHERE a.privilege_type IN ('TRIGGER', 'REFERENCES')
 ), found (place, class, oid, role, does, remedy) AS (
   SELECT 1, class, oid, owner, 'owns', NULL FROM held
   UNION ALL SELECT 2, class, oid, owner, 'wrote what runs in', NULL FROM called
@@ -246,6 +234,8 @@ class PgCatalog(Programmable):
 
     def __init__(self) -> None:
         self._kinds = dict(_KINDS)
+        self._called = set[Called]()
+        self._held: tuple[object, object] | None = None
 
     @abstractmethod
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
@@ -261,6 +251,7 @@ class PgCatalog(Programmable):
         return declared_keys(self._ask(_FOREIGN_KEYS))
 
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
+        self._called.update(each for each in called if each[0] not in ("", *SYSTEM))
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [*map(list, zip(*called, strict=True))]))
 
     def unpinned_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
@@ -269,16 +260,55 @@ class PgCatalog(Programmable):
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))
 
+    def naming(self, tables: Sequence[exp.Table], called: Sequence[Called]) -> exp.Query | None:
+        names = {("relation", self._meant(table.args["db"]), self._meant(table.this)) for table in tables if table.db}
+        names |= {
+            ("operator" if SYMBOLS.issuperset(name) else "function", *each) for each in called for name in each[1:]
+        }
+        kept = sorted(name for name in names if name[1] and name[1] not in SYSTEM)
+        return written_out(MEANINGS, *_columns(kept, 3))
+
+    def watching(self, called: Sequence[Called]) -> tuple[exp.Query, ...]:
+        kept = [each for each in called if each[0] not in ("", *SYSTEM)]
+        return written_out(LOCKED), written_out(DEFINED, *_columns(kept, 2)), written_out(MOVED)
+
+    def _meant(self, name: exp.Identifier) -> str:
+        return self.fold(name.name, bool(name.args.get("quoted")))
+
     def _lockable(self, names: Sequence[str]) -> list[str]:
         return [name for (name,) in self._ask(_LOCKABLE, [names])] if names else []
 
-    def _check_read(self, names: Sequence[str]) -> None:
-        if names and (rewritten := self._ask(_REWRITTEN)):
-            raise EngineError(
-                f"{rewritten[0][0]} was truncated, refreshed or made anew after this transaction had begun",
+    @contextmanager
+    def _held_still(self, names: Sequence[str]) -> Iterator[None]:
+        """What is read there has to be the same at the end, and whenever `check_read` is called."""
+        if not names:
+            yield
+            return
+        ((locked,),) = self._ask(LOCKED)
+        self._held = locked, self._defined()
+        try:
+            self.check_read()
+            yield
+            self.check_read()
+        finally:
+            self._held = None
+
+    def check_read(self) -> None:
+        if self._held is None:
+            return
+        locked, defined = self._held
+        moved = self._ask(MOVED, [locked])
+        if not moved and self._defined() != defined:
+            moved = [("a function that is called was replaced",)]
+        if moved:
+            raise MovedError(
+                f"{moved[0][0]} after this transaction had begun",
                 detail="The transaction sees other tables as they were before that.",
                 hint="end the transaction, and do this again",
             )
+
+    def _defined(self) -> object:
+        return self._ask(DEFINED, _columns(sorted(self._called), 2)) if self._called else None
 
     def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
         found: list[list[frozenset[str]]] = [[] for _ in tables]
@@ -360,3 +390,7 @@ def spelling(type: str) -> Spelling:
 
 def _base(type: str) -> str:
     return re.sub(r"\(\d+\)", "", type)
+
+
+def _columns(rows: Sequence[tuple[str, ...]], width: int) -> list[list[str]]:
+    return [[row[place] for row in rows] for place in range(width)]

@@ -82,7 +82,8 @@ def _doubt(dsn: str, options: Mapping[str, object]) -> str | None:
     server, _, database = dsn.partition("://")[2].partition("/")
     if is_url and (server.count("@") > 1 or "@" in database):
         return "it is not clear where the password ends in the database URL"
-    if not is_url and any(re.search(r":.*@", str(options.get(name, ""))) for name in ("host", "dbname", "user")):
+    doubtful = (re.search(r":.*@", str(options.get(name, ""))) for name in ("host", "dbname", "user"))
+    if (not is_url and any(doubtful)) or (is_url and ":" in str(options.get("user", ""))):
         return "host, dbname or user holds a password"
     if not re.fullmatch(r"[\d,]*", str(options.get("port", ""))):
         return "the port in the database URL is not a number"

@@ -165,9 +165,11 @@ class Names:
         describe: Callable[[exp.Query], tuple[Column, ...]],
         fold: Callable[[str, bool], str],
         path: Sequence[str],
+        *,
+        temporary: bool = True,
     ) -> None:
         self._ask, self._describe, self._fold = ask, describe, fold
-        self.path = ["pg_temp", *(name for name in path if not name.startswith("pg_temp"))]
+        self.path = [*["pg_temp"] * temporary, *(name for name in path if not name.startswith("pg_temp"))]
 
     @property
     def schemas(self) -> list[str]:

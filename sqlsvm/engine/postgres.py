@@ -56,6 +56,8 @@ _SESSION = (
 )
 _LOCAL = tuple(setting.replace("SET", "SET LOCAL", 1) for setting in (pg_names.PIN, *_SESSION))
 _ENCODING = "SET LOCAL client_encoding = UTF8"
+_ZONE = "SELECT pg_catalog.current_setting('TimeZone')"
+_IN_ZONE = "SELECT pg_catalog.set_config('TimeZone', $1, $2)"
 _READS = "SELECT pg_catalog.current_setting('transaction_read_only')"
 _SETTINGS = """\
 SELECT name, pg_catalog.current_setting(name) FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n) ORDER BY n"""
@@ -94,6 +96,7 @@ class Postgres(PgCatalog):
         self._places: Unlogged | Inlined | None = None
         self._rehearsing = False
         self._pooled = False
+        self._zone: tuple[str, ...] = ()
 
     def _set_up(self) -> None:
         ((path,),) = self._ask(pg_names.PATH)
@@ -112,8 +115,19 @@ class Postgres(PgCatalog):
         """The names of the user are looked up in these schemas, instead of those of the session's search_path."""
         self._names = Names(self._ask, self.describe, self.fold, path)
 
-    def bound(self, query: Q) -> Q:
-        return self._names.bound(query)
+    def bound(self, query: Q, *, again: bool = False) -> Q:
+        names = Names(self._ask, self.describe, self.fold, (), temporary=False) if again else self._names
+        return names.bound(query)
+
+    @property
+    def zone(self) -> str | None:
+        return str(self._ask(_ZONE)[0][0])
+
+    def _move_to(self, zone: str) -> None:
+        self._zone = (f"SET LOCAL TimeZone = {exp.Literal.string(zone).sql(self.dialect)}",)
+        is_idle = self._connection.info.transaction_status == pq.TransactionStatus.IDLE
+        if not (self._pooled and is_idle):
+            self._ask(_IN_ZONE, [zone, self._pooled])
 
     def placed(self, made: E) -> E:
         return self._names.placed(made)
@@ -242,35 +256,37 @@ class Postgres(PgCatalog):
 
     @contextmanager
     def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
-        read = [self._name(table) for table in reads if table.db]
+        read = list(dict.fromkeys(self._name(table) for table in reads if table.db))
         tables = self._lockable(read)
         if self._rehearsing:
             with self.bracket("SAVEPOINT sqlsvm", "ROLLBACK TO SAVEPOINT sqlsvm", "RELEASE SAVEPOINT sqlsvm"):
-                self._lock(tables, "ROLLBACK TO SAVEPOINT sqlsvm")
-                self._check_read(read)
-                yield
-                self._check_read(read)
+                self._lock(read, tables, "ROLLBACK TO SAVEPOINT sqlsvm")
+                with self._held_still(read):
+                    yield
             return
         self._check_idle()
         with self.bracket(self._begin, "ROLLBACK", "COMMIT"):
-            self._lock(tables, "ROLLBACK", self._begin)
-            yield
-            self._check_read(read)
+            self._lock(read, tables, "ROLLBACK", self._begin)
+            with self._held_still(read):
+                yield
             if self._connection.info.transaction_status == pq.TransactionStatus.INERROR:
                 raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
 
-    def _lock(self, tables: Sequence[str], *undo: str) -> None:
+    def _lock(self, read: Sequence[str], tables: Sequence[str], *undo: str) -> None:
         """TRUNCATE removes rows also from snapshots that are older. LOCK takes no snapshot, so the one that comes after
-        it is younger. It wants the right to a whole table, which a view may lack where it reads a few columns."""
-        if not tables:
-            return
+        it is younger. It wants the right to a whole table, which a view may lack where it reads a few columns. A plan
+        locks the parts of a table too."""
         try:
-            self._send(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
+            if tables:
+                self._send(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
         except StatementError as error:
             if error.kind != "denied":
                 raise
             for text in undo:
                 self._send(text)
+            tables = ()
+        if others := [name for name in read if name not in tables]:
+            self._send(f"EXPLAIN {' UNION ALL '.join(f'SELECT 1 FROM {name}' for name in others)}")
 
     def work_in(self, schema: str) -> None:
         self._check_work_schema(schema)
@@ -322,7 +338,7 @@ class Postgres(PgCatalog):
     def _begin(self) -> str:
         """Behind a pooler like PgBouncer each transaction may run in another session of the server, which other clients
         use too. So the settings are those of the transaction."""
-        return "; ".join([_BEGIN, *_LOCAL, _ENCODING]) if self._pooled else _BEGIN
+        return "; ".join([_BEGIN, *_LOCAL, _ENCODING, *self._zone]) if self._pooled else _BEGIN
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -448,7 +464,7 @@ class Borrowed(Postgres):
             said = f"the open transaction of this connection is {level}, so its statements do not see the same data"
             hint = "commit() or rollback() first, or begin it with isolation_level = IsolationLevel.REPEATABLE_READ"
             raise EngineError(said, hint=hint)
-        before = self._ask(_SETTINGS, [[setting.split()[2] for setting in (*_LOCAL, _ENCODING)]])
+        before = self._ask(_SETTINGS, [["TimeZone", *(setting.split()[2] for setting in (*_LOCAL, _ENCODING))]])
         self._connection.execute("; ".join(["SAVEPOINT sqlsvm_given", *_LOCAL, _ENCODING]).encode())
         self._rehearsing = True
         yield

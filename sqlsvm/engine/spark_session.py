@@ -20,7 +20,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from sqlsvm.engine.spark_errors import ERRORS, refused
-from sqlsvm.errors import EngineError, OptionError, hide
+from sqlsvm.errors import EngineError, OptionError, hide, is_secret
 from sqlsvm.scratch import private_folder
 
 _LOCAL = "local"
@@ -155,7 +155,8 @@ def _of_this_process() -> SparkSession | None:
 
 
 def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSession:
-    """Java writes its log to stderr, which is the user's: it gets a file of its own."""
+    """Java writes its log to stderr, which is the user's: it gets a file of its own. What it starts with are arguments,
+    which all users see: so it gets secrets after that."""
     from pyspark import SparkConf, SparkContext, java_gateway
 
     conf = SparkConf(loadDefaults=False)
@@ -166,7 +167,8 @@ def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSessio
     launch: Any = java_gateway.launch_gateway
     with _private_files(place, conf):
         if SparkContext._gateway is None:
-            SparkContext._ensure_initialized(gateway=launch(conf, {"stderr": log, "stdout": log}))
+            shown = SparkConf(loadDefaults=False).setAll([each for each in conf.getAll() if not is_secret(each[0])])
+            SparkContext._ensure_initialized(gateway=launch(shown, {"stderr": log, "stdout": log}))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from sqlsvm.engine.base import Spelling
+from sqlsvm.engine.base import Meaning, Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped, Maps
@@ -53,7 +53,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 18
+FORMAT = 19
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -157,6 +157,12 @@ class TrainedOn:
     """Rows of each class that the training did not see."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """One for the rows of each relation, if they were asked for."""
+    typed: str | None = None
+    """The query as it was typed, if that is not the one that runs."""
+    names: tuple[Meaning, ...] | None = None
+    """What the names of the query stood for; none in a file, where it is not known. None: nobody has looked them up."""
+    zone: str | None = None
+    """The time zone of the session."""
 
     UNREAD: ClassVar = frozenset({"sqlsvm"})
 
@@ -400,6 +406,11 @@ class Model(Proven):
     process or that comes from a file. The store knows it, so the JSON does not say it."""
 
     UNREAD: ClassVar = frozenset({"features", "total_seconds", "format"})
+
+    @property
+    def typed(self) -> str:
+        """The query as its user wrote it."""
+        return self.trained_on.typed or self.query
 
     @property
     def total_seconds(self) -> float | None:

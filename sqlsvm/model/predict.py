@@ -63,6 +63,7 @@ def predict(engine: Engine, model: Model, rows: str | None = None, *, probabilit
     query of the model."""
     if probability:
         model.must_be_likely()
+    engine.in_zone(model.trained_on.zone)
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
     named = _named(columns, model, probability=probability)

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sqlsvm.engine.base import Called, Column, Engine, StatementError
+from sqlsvm.engine.base import Bound, Called, Column, Engine, Meaning, StatementError
 from sqlsvm.errors import FormError, QueryError, SqlsvmError, nearest
 from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functions, functions_in, parse, sources
 from sqlsvm.query.audited import with_audited
@@ -16,9 +16,11 @@ from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.faults import Fault, fault
 from sqlsvm.query.folding import folded
+from sqlsvm.query.ir import MADE
 from sqlsvm.query.names import distinct
 from sqlsvm.query.rewrites import ruled
-from sqlsvm.query.whole import RESULT, named
+from sqlsvm.query.whole import RESULT
+from sqlsvm.query.whole import named as names_of
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
 
@@ -91,7 +93,9 @@ def _taken_apart(
     """`because`: why it is made as a whole."""
     tree = parse(text, engine.dialect, because)
     tree = with_audited(tree, roles.get("audited", ()), engine.dialect, engine.fold)
-    tree = engine.bound(tree)
+    typed, tree = tree, engine.bound(tree, again=isinstance(text, Bound))
+    if tree is not typed and not isinstance(text, Bound):
+        text = _written(tree, len(roles.get("audited", ())), engine.dialect)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     valid = partial(_valid, engine)
     tree = computed(tree, engine.dialect, engine.fold, valid, answer=answer)
@@ -106,6 +110,39 @@ def _taken_apart(
     return feature_query(text, tree, columns, engine.fold, dialect=engine.dialect, **roles)
 
 
+def _written(tree: exp.Select, audited: int, dialect: str) -> Bound:
+    """The query that means the same on any path, without what is made around it."""
+    source = tree.args["from_"].this if tree.args.get("from_") else None
+    written: exp.Expr = tree.copy()
+    if isinstance(source, exp.Subquery) and MADE in source.meta and source.alias == RESULT:
+        written = source.this
+    elif audited:
+        written.set("expressions", written.expressions[:-audited])
+    return Bound(written.sql(dialect=dialect, pretty=True))
+
+
+def named(engine: Engine, text: str) -> tuple[list[exp.Table], list[Called]]:
+    """The tables that a bound query names, and the functions, also those of views."""
+    tree = parse(text, engine.dialect)
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    texts = (tree.sql(dialect=engine.dialect), *engine.view_texts(tables))
+    return tables, sorted({f for each in texts for f in functions_in(each, engine.dialect, engine.fold)})
+
+
+def naming(engine: Engine, text: str) -> exp.Query | None:
+    """What asks for the `meanings`."""
+    return engine.naming(*named(engine, text))
+
+
+def meanings(engine: Engine, text: str) -> tuple[Meaning, ...] | None:
+    """What the names of a bound query stand for now; None if they are no matter of the engine."""
+    if (asked := naming(engine, text)) is None:
+        return None
+    return tuple(
+        Meaning(*row) for row in zip(*(values.tolist() for values in engine.fetch(asked).values()), strict=True)
+    )
+
+
 def _name_twins(engine: Engine, tree: exp.Select) -> None:
     """Where the whole is made and a star lists its columns, two of them may have one name."""
     first, alias = sources(tree, engine.fold)[0], tree.args["from_"].this.args.get("alias")
@@ -113,7 +150,7 @@ def _name_twins(engine: Engine, tree: exp.Select) -> None:
         return
     names = [column.name for column in _describe(engine, first)]
     if (found := distinct(names, lambda name: engine.fold(name, True))) != names:
-        alias.set("columns", named(found))
+        alias.set("columns", names_of(found))
 
 
 def _valid(engine: Engine, query: exp.Select) -> tuple[Column, ...] | None:

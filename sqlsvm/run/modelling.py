@@ -18,6 +18,7 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import Binary, Target, read_label_values
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.read_query import meanings
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import constants, ids, made_once, nulls, one_class, only_class, predicts_one
@@ -52,7 +53,7 @@ def model_of(
     return Model(
         name=name,
         engine=database_of(engine, problem.work.engine),
-        query=text,
+        query=problem.query.text,
         dialect=engine.dialect,
         label=design.target.label.name,
         positive=str(known.label_values[1]) if guessed else training.problem.positive,
@@ -183,12 +184,15 @@ def trained_on(engine: Engine, text: str, problem: Data) -> TrainedOn:
     query, target = problem.query, problem.plan.design.target
     values = read_label_values(problem.work.engine, query, target, shortest=engine.abilities.shortest)
     rows = {r.alias: problem.catalog.rows(r.alias) for r in query.relations}
-    return replace(facts(query, text, values), rows=rows, database=engine.url)
+    return replace(facts(engine, query, text, values), rows=rows, database=engine.url)
 
 
-def facts(query: FeatureQuery, text: str, label_values: tuple[object, ...]) -> TrainedOn:
+def facts(engine: Engine, query: FeatureQuery, text: str, label_values: tuple[object, ...]) -> TrainedOn:
     """What is known of every training of a query."""
     return TrainedOn(
+        typed=None if query.text == text else text,
+        names=meanings(engine, query.text),
+        zone=engine.zone,
         fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16],
         relations=_relations(query),
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),

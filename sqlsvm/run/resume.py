@@ -167,6 +167,10 @@ class Continuation:
     def __init__(self, before: Saved | None = None, say: Callable[[str], None] = lambda text: None) -> None:
         self.before = before
         self._say = say
+        self.forget()
+
+    def forget(self) -> None:
+        """What was passed over is of another snapshot."""
         self._objective: Mapping[str, Any] | None = None
         self._parts: dict[object, Part] = {}
         self._asked: dict[object, tuple[Data, Sequence[Penalty]]] = {}
@@ -275,6 +279,7 @@ class Continuation:
         if self._digests is None:
             with problem.work.clock.during("digests"):
                 self._digests = dict(digests(problem.work.engine, problem.query))
+            problem.work.engine.check_read()
         return self._digests
 
     def _change(self, before: Saved, objective: Mapping[str, Any]) -> str | None:

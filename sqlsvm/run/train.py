@@ -66,6 +66,8 @@ def train_each(
     trainings = with_start(engine, text, trainings, clock := Clock())
 
     def made(trainings: Mapping[str, Training]) -> list[Model]:
+        for keeping in continuations.values():
+            keeping.forget()
         training, before = next(iter(trainings.values())), maps_before(text, trainings, continuations)
         with choice_of(trainings, StatementError):
             query = query_of(engine, text, training, before)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from sqlsvm.errors import ConnectionLost
+from sqlsvm.errors import ConnectionLost, MovedError
 from sqlsvm.options import DEFAULTS, LAMBDA
 from sqlsvm.run.training import Training
 from sqlsvm.terminal import NOTE
@@ -18,6 +18,8 @@ T = TypeVar("T")
 Trainings = Mapping[str, Training]
 
 steps = logging.getLogger(__name__)
+
+MOST = 10
 
 
 class NotChosenError(Exception):
@@ -31,7 +33,7 @@ def choice_of(trainings: Trainings, *failures: type[Exception]) -> Iterator[None
     by_default = any(t.chooses for t in each) and all(set(t.chooses) <= set(t.unnamed) for t in each)
     try:
         yield
-    except ConnectionLost:
+    except (ConnectionLost, MovedError):
         raise
     except failures as error:
         if not by_default:
@@ -39,15 +41,25 @@ def choice_of(trainings: Trainings, *failures: type[Exception]) -> Iterator[None
         raise NotChosenError from error
 
 
+def anew(work: Callable[[], T]) -> T:
+    """The work, again if what it reads has moved. A partition may be attached every hour, and every minute."""
+    for _ in range(MOST):
+        try:
+            return work()
+        except MovedError as error:
+            steps.log(NOTE, "note: beginning again: %s", error.message)
+    return work()
+
+
 def with_choice(trainings: Trainings, work: Callable[[Trainings], T]) -> T:
     """The work, or that with defaults."""
     try:
-        return work(trainings)
+        return anew(lambda: work(trainings))
     except NotChosenError as error:
         cause = error.__cause__
         steps.log(NOTE, "note: lambda is %g, its default: choosing it failed: %s", DEFAULTS[LAMBDA], _said(cause))
         steps.debug("the choice failed", exc_info=cause)
-    return work({name: replace(each, chooses=()) for name, each in trainings.items()})
+    return anew(lambda: work({name: replace(each, chooses=()) for name, each in trainings.items()}))
 
 
 def _said(cause: BaseException | None) -> str:

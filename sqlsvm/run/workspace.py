@@ -136,10 +136,12 @@ class Workspace:
             return asked.read(merged(self.run(asked.statements, parameters).values()))
 
     def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
-        """The same for a program. No table is left."""
+        """The same for a program, whose answers may prove something. No table is left."""
         if self.engine.inlines:
             with self.scratch():
-                return self._together(program.statements, parameters)
+                found = self._together(program.statements, parameters)
+            self.engine.check_read()
+            return found
         answers: dict[str, Rows] = {}
         known = dict(parameters)
         if any(s.table for s in program.statements):
@@ -147,6 +149,7 @@ class Workspace:
         for statement, texts, spent in zip(program.statements, program.texts, program.spent, strict=True):
             answers |= self._answers(statement, texts, known)
             self.drop(spent)
+        self.engine.check_read()
         return answers
 
     def _together(self, statements: Iterable[Statement], parameters: Mapping[str, object]) -> dict[str, Rows]:

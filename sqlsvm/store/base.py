@@ -70,6 +70,10 @@ class Store(Protocol):
     def load(self, name: str, version: int | None = None) -> Model:
         """The version, by default the newest."""
 
+    def rebind(self, model: Model) -> None:
+        """Store another query and other names of a version. Only the role that has stored it may do this."""
+        raise OptionError("this place keeps no names to look up again", hint="leave out --rebind")
+
     def models(self) -> tuple[Stored, ...]:
         """Every version of every model, ordered by name, the newest version first."""
 

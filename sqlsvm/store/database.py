@@ -25,7 +25,7 @@ from sqlsvm.store.templates import statements, template
 T = TypeVar("T")
 
 SCHEMA = "sqlsvm"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The newest known form of the tables. A store begins with form 1; `sqlsvm install` adds the tables of programs."""
 _WITH_PROGRAMS = 2
 
@@ -48,6 +48,9 @@ _CHOSEN = " WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS
 _NEWEST = " FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
 _LOAD = "SELECT version, body, owner" + _NEWEST
 _LOAD_UNSIGNED = "SELECT version, body, CAST(NULL AS TEXT) AS owner" + _NEWEST
+_REBIND = """\
+UPDATE sqlsvm.versions SET query = $3, body = $4 WHERE name = $1 AND version = $2 AND owner = CURRENT_USER
+RETURNING version"""
 _VERSIONS = "SELECT version FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version"
 _DROP_ITERATIONS = "DELETE FROM sqlsvm.iterations" + _CHOSEN
 _DROP_VERSIONS = "DELETE FROM sqlsvm.versions" + _CHOSEN
@@ -102,6 +105,15 @@ class DatabaseStore(Store):
                     model = _understood(name, int(found["version"][0]), found["body"][0], Model.from_json)
                     return replace(model, owner=found["owner"][0])
         raise unknown(name, version, self.models())
+
+    def rebind(self, model: Model) -> None:
+        body = json.dumps({**model.as_json(), "version": model.version}, ensure_ascii=False)
+        if not self._are_signed("versions"):
+            super().rebind(model)
+        with self._denials(_CHANGE):
+            found = self.transaction(lambda: self._fetch(_REBIND, model.name, model.version, model.query, body))
+        if not len(found["version"]):
+            raise EngineError(f'only role "{model.owner}", which has stored it, looks up its names again')
 
     def models(self) -> tuple[Stored, ...]:
         with self._denials("SELECT"):

@@ -42,6 +42,9 @@ class FileStore(Store):
     def save(self, model: Model) -> int:
         before = self._before(model.name)
         version = before.version + 1 if before else 1
+        known = model.trained_on
+        if known.names:  # they are numbers of one database
+            model = replace(model, trained_on=replace(known, names=()))
         _write(self._path, laid_out(replace(model, version=version).facts))
         return version
 

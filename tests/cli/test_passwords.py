@@ -30,6 +30,7 @@ AWKWARD = [
 MISTYPED = [
     "postgresql://me:{}@127.0.0.1:1/db",
     "postgres://me:{}@127.0.0.1:1/db",
+    "postgresql://me%3A{}@127.0.0.1:1/db",
     "postgresql://me:{}@extra@127.0.0.1:1/db",
     "postgresql://me:{}@127.0.0.1:1x/db",
     "postgresql://me:{}%zz@127.0.0.1:1/db",

@@ -264,7 +264,7 @@ def test_the_server_is_only_read(postgres: Engine, statements: list[str]) -> Non
         assert statements[begun + 1].startswith("LOCK TABLE ")
         assert statements[-1] == "COMMIT"
         others = statements[:begun] + statements[begun + 2 : -1]
-        assert {text.split()[0] for text in others} == {"SELECT", "COPY"}
+        assert {text.split()[0] for text in others} == {"SELECT", "COPY", "WITH"}
         assert all(" TO STDOUT" in text for text in statements if text.startswith("COPY"))
 
 
@@ -410,7 +410,7 @@ def test_the_model_belongs_to_the_server(postgres: Engine) -> None:
     text = "SELECT y, x / 2 AS half, c FROM f"
     model = train(postgres, "m", text, training(positive="yes", offload=True, sample=50))
     assert re.fullmatch(r"DuckDB [\d.]+, offloaded from PostgreSQL [\d.]+", model.engine)
-    assert (model.dialect, model.query, model.trained_on.database) == ("postgres", text, postgres.url)
+    assert (model.dialect, model.typed, model.trained_on.database) == ("postgres", text, postgres.url)
     assert model.trained_on.label_values == ("no", "yes")
     rows = postgres.fetch(predict(postgres, model))
     assert rows["prediction"].tolist() == rows["y"].tolist()

@@ -98,6 +98,10 @@ def test_a_planted_schema_gets_nobody_to_call_it(postgres: Engine, mallory: str)
 PLANTED = {
     f"GRANT CREATE ON SCHEMA sqlsvm TO {WHO}": "may create objects in schema sqlsvm",
     f"GRANT TRIGGER ON sqlsvm.models TO {WHO}": "may add triggers to table sqlsvm.models",
+    f"GRANT REFERENCES ON sqlsvm.models TO {WHO}": "may add foreign keys to table sqlsvm.models",
+    f"GRANT REFERENCES (name) ON sqlsvm.models TO {WHO}": "may add foreign keys to table sqlsvm.models",
+    f"""CREATE TABLE public.child (name text REFERENCES sqlsvm.models ON DELETE CASCADE);
+        ALTER TABLE public.child OWNER TO {WHO}; --""": "owns table public.child",
     f"ALTER FUNCTION sqlsvm.version() OWNER TO {WHO}": "owns function sqlsvm.version()",
     f"ALTER FUNCTION sqlsvm._nearest(text, text[]) OWNER TO {WHO}": "owns function sqlsvm._nearest(",
     f"ALTER TABLE sqlsvm.iterations OWNER TO {WHO}": "owns table sqlsvm.iterations",
@@ -162,13 +166,12 @@ def test_what_the_hint_says_takes_the_right_back(postgres: Engine, mallory: str)
 def test_views_of_others_over_the_models_are_no_part_of_the_schema(postgres: Engine, mallory: str) -> None:
     install(postgres)
     postgres.execute(Text(f"GRANT USAGE ON SCHEMA sqlsvm TO {WHO}"))
-    postgres.execute(Text(f"GRANT SELECT, REFERENCES ON sqlsvm.models TO {WHO}"))
+    postgres.execute(Text(f"GRANT SELECT ON sqlsvm.models TO {WHO}"))
     run(
         mallory,
         "CREATE SCHEMA hers",
         f"CREATE FUNCTION hers.g() RETURNS text {FUNCTION}",
         "CREATE VIEW hers.v AS SELECT name, hers.g() AS g, sqlsvm.version() AS v FROM sqlsvm.models",
-        "CREATE TABLE hers.t (name text REFERENCES sqlsvm.models)",
     )
     assert postgres.strangers("sqlsvm") == ()
 

@@ -158,7 +158,7 @@ EXCHANGE = """
     SET query = n.query, description = n.description, options = n.options, compiled_at = now()
     FROM sqlsvm.programs AS n WHERE p.name = 'late' AND n.name = 'newer';
     DELETE FROM sqlsvm.statements WHERE program = 'late';
-    INSERT INTO sqlsvm.statements SELECT 'late', part, place, name, working_table, texts
+    INSERT INTO sqlsvm.statements SELECT 'late', part, place, name, working_table, text
     FROM sqlsvm.statements WHERE program = 'newer'"""
 
 
@@ -174,7 +174,7 @@ def test_a_run_that_has_waited_takes_all_of_the_new_program(postgres: Engine, ds
             _, said = session.communicate(timeout=60)
             assert (session.returncode, "ERROR" in said) == (0, False), said
     model = open_store(postgres).load("late")
-    assert (model.query, model.lam, [w.feature for w in model.weights]) == (newer, 0.5, ["thrice"])
+    assert (model.typed, model.lam, [w.feature for w in model.weights]) == (newer, 0.5, ["thrice"])
 
 
 def test_who_drops_sees_what_it_has_waited_for(postgres: Engine, dsn: str) -> None:

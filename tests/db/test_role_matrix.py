@@ -96,7 +96,7 @@ ACTIONS: dict[str, Callable[[Caller], None]] = {
         f"INSERT INTO sqlsvm.statements VALUES ('owners', 'x', 1, 'x', 'x', '{{}}', '{NAMES['other']}')"
     ),
     "change what another role has stored and keep its name": lambda c: c.sql(
-        "UPDATE sqlsvm.statements SET texts = '{}' WHERE program = 'others'"
+        "UPDATE sqlsvm.statements SET text = '' WHERE program = 'others'"
     ),
     "lock a program, so that others wait": lambda c: c.sql("SELECT FROM sqlsvm.programs FOR NO KEY UPDATE"),
     "upgrade": lambda c: c.python(upgrade),

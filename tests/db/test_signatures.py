@@ -4,7 +4,8 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -110,7 +111,7 @@ TABLES = {
     "iterations": ("lower_bound = 0.9", "name, version, pass"),
     "states": ("body = '{}'", "name"),
     "programs": ("query = 'SELECT 1'", "name"),
-    "statements": ("texts = ARRAY['SELECT 1']", "program, part, place"),
+    "statements": ("text = 'SELECT 1'", "program, part, place"),
 }
 
 
@@ -244,15 +245,34 @@ def test_a_program_of_somebody_else_runs_for_nobody(place: Place, run_it: str) -
 def test_one_statement_of_somebody_else_is_enough_to_refuse(place: Place, change: str) -> None:
     """In a program of the superuser; the row then has the name of the role that changed it."""
     compile_as(place.dsn, HARMLESS)
-    text = "ARRAY['SELECT hers.evil(1) AS n', '']"
+    text = "'SELECT hers.evil(1) AS n'"
     changes = {
-        "UPDATE": f"UPDATE sqlsvm.statements SET texts = {text}, owner = DEFAULT WHERE part = 'checks' AND place = 0",
+        "UPDATE": f"UPDATE sqlsvm.statements SET text = {text}, owner = DEFAULT WHERE part = 'checks' AND place = 0",
         "INSERT": f"INSERT INTO sqlsvm.statements VALUES ('late', 'checks', 99, 'null', NULL, {text})",
     }
     run(place.mallory, changes[change])
     said = complaint(place.dsn, "SELECT * FROM sqlsvm.evaluate('late', '{}');")
     assert (said["SQLSTATE"], MALLORY in said["MESSAGE"]) == ("SV007", True)
     assert not place.is_taken()
+
+
+FORM_2 = """
+    ALTER TABLE sqlsvm.statements RENAME COLUMN text TO texts;
+    ALTER TABLE sqlsvm.statements ALTER COLUMN texts TYPE text[] USING ARRAY[texts, 'SELECT hers.v()'];
+    DELETE FROM sqlsvm.schema_version WHERE version = 3;
+    CREATE OR REPLACE FUNCTION sqlsvm.version() RETURNS text LANGUAGE sql AS $$ SELECT '0.0.9' $$"""
+
+
+def test_what_a_reader_did_not_see_does_not_run(place: Place) -> None:
+    """In form 2 a step had a second text, which `explain` did not print."""
+    compile_as(place.mallory, HARMLESS)
+    place.engine.run_script(FORM_2)
+    upgrade(place.engine)
+    call = f"SET client_min_messages = warning; SELECT converged FROM sqlsvm.train('late', trust => '{MALLORY}');"
+    assert answer(place.dsn, call) == ["t"]
+    assert not place.is_taken()
+    place.engine.run_script("UPDATE sqlsvm.programs SET description = description #- '{trained_on,names}'")  # as it was
+    assert complaint(place.dsn, call)["MESSAGE"] == 'the program "late" was compiled by an older sqlsvm'
 
 
 @pytest.mark.parametrize("gone", ["part = 'checks' AND name ~ '^types'", "part = 'checks'", "part <> 'checks'"])
@@ -383,8 +403,18 @@ def older(engine: Programmable) -> None:
         typed(engine, f"ALTER TABLE sqlsvm.{table} DROP COLUMN owner CASCADE")
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shared: bool) -> None:
+_OF_ALL = "sqlsvm.versions, sqlsvm.programs, sqlsvm.statements"
+SHARED = (
+    f"GRANT INSERT ON {_OF_ALL} TO {WHO}",
+    f"GRANT UPDATE ON {_OF_ALL} TO {WHO}; REVOKE UPDATE ON {_OF_ALL} FROM {WHO}",
+    "; ".join(f"GRANT UPDATE ({column}) ON sqlsvm.{table} TO {WHO}"
+              for table, column in (("versions", "body"), ("programs", "query"), ("statements", "text"))),
+    f"GRANT pg_write_all_data TO {WHO}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("shared", [None, *SHARED])
+def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shared: str | None) -> None:
     """They are the owner's if no other role could write them. Otherwise the writer is not known: they do not run."""
     install(postgres)
     postgres.run_script(DATA)
@@ -395,7 +425,7 @@ def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shar
         older(postgres)
         assert open_store(postgres).load("late").owner is None
         if shared:
-            typed(postgres, f"GRANT INSERT ON sqlsvm.versions, sqlsvm.programs, sqlsvm.statements TO {WHO}")
+            postgres.run_script(shared)
         upgrade(postgres)
         stored = open_store(postgres).load("late")
         call = "SELECT count(*) FROM sqlsvm.evaluate('late', '{}');"
@@ -421,6 +451,67 @@ def test_the_owners_are_made_once(postgres: Programmable) -> None:
     # NOT VALID: pg_dump restores the rows first, so that the owner of a database can restore those of others
     checks = "SELECT COUNT(*) AS n FROM pg_catalog.pg_constraint WHERE conname LIKE '%_signed' AND NOT convalidated"
     assert value(postgres, checks) == len(TABLES)
+
+
+# -- what the names of a query mean ------------------------------------------------------------------------------------
+
+
+def on_the_path_of(dsn: str) -> str:
+    """Where the names of that role are looked up first."""
+    with psycopg.connect(dsn) as session:
+        return f'"{session.info.user}"'
+
+
+@pytest.mark.parametrize("owner", ["dsn", "trainer"])
+@pytest.mark.parametrize("verb", [("evaluate",), ("evaluate", "--where", "x > 1"), ("predict",), ("report",)])
+def test_a_name_means_what_it_meant(place: Place, tmp_path: Path, owner: str, verb: tuple[str, ...]) -> None:
+    """Every role that may make a schema can put one on the path of another: that of its name."""
+    train_as(getattr(place, owner), HARMLESS)
+    theirs = on_the_path_of(place.dsn)
+    typed(place.engine, f"CREATE SCHEMA {theirs} AUTHORIZATION {WHO}")
+    evil = f"CREATE VIEW {theirs}.t AS SELECT y, hers.evil(x) AS x FROM public.t"
+    run(place.mallory, evil, f"GRANT SELECT ON {theirs}.t TO PUBLIC")
+    more = {"predict": ("--csv", tmp_path / "out.csv"), "report": ("-o", tmp_path / "out.html")}.get(verb[0], ())
+    trust = ("--trust-owner", TRAINER) if owner == "trainer" else ()
+    done = sqlsvm(*verb, "late", "--dsn", place.dsn, *trust, *more)
+    assert (done.returncode, place.is_taken()) == (0, False), done.stderr
+    with connect(place.dsn) as engine:  # the attack is a real one: typed anew, the name is hers
+        open_store(engine).save(train(engine, "late", HARMLESS, TRAINING))
+    assert place.is_taken()
+
+
+ANOTHER = "ALTER TABLE public.t RENAME TO was; CREATE TABLE public.t AS SELECT y, x + 1 AS x FROM public.was"
+
+
+def test_a_name_that_means_something_else(place: Place) -> None:
+    """It is refused, until its owner looks it up again. Nobody else does."""
+    compile_as(place.trainer, HARMLESS)
+    train_as(place.trainer, HARMLESS)
+    place.engine.run_script(f"{ANOTHER}; GRANT SELECT ON public.t TO PUBLIC")
+    of, mine, yours = ("evaluate", "late", "--dsn"), place.trainer, (place.dsn, "--trust-owner", TRAINER)
+    for refused in (sqlsvm(*of, mine), sqlsvm(*of, *yours)):
+        assert refused.returncode == 1
+        said = r'error: public\.t is another relation than version 1 of the model "late" was trained on\n'
+        who = r'relation \d+ of the role "\w+"'
+        assert re.match(f"{said}DETAIL: It was {who}, and is {who}", refused.stderr), refused.stderr
+    assert f'only role "{TRAINER}"' in sqlsvm(*of, *yours, "--rebind").stderr
+    assert sqlsvm(*of, mine, "--rebind").returncode == 0
+    assert sqlsvm(*of, mine).returncode == 0
+    told = complaint(mine, "SELECT sqlsvm.evaluate('late', '{}');")
+    assert (told["SQLSTATE"], told["MESSAGE"][:28]) == ("SV004", "public.t is another relation")
+
+
+def test_names_that_nobody_has_looked_up(place: Place) -> None:
+    """As an older sqlsvm has stored them: as they were typed."""
+    with connect(place.trainer) as engine:
+        made = train(engine, "late", HARMLESS, TRAINING)
+        known = replace(made.trained_on, names=None, typed=None)
+        open_store(engine).save(replace(made, query=HARMLESS, trained_on=known))
+    refused = sqlsvm("evaluate", "late", "--dsn", place.trainer)
+    assert refused.returncode == 1
+    assert "nobody has looked up the names in the query of version 1" in refused.stderr
+    assert sqlsvm("evaluate", "late", "--dsn", place.trainer, "--rebind").returncode == 0
+    assert sqlsvm("evaluate", "late", "--dsn", place.trainer).returncode == 0
 
 
 # -- one rule, in Python and in SQL ------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import pytest
 from sqlsvm.ask.rows import options_of
 from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
+from sqlsvm.engine.base import Meaning
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.chosen import Chosen, Measured
@@ -198,6 +199,8 @@ FIELDS = {
     16: _FORM_14 | {"label_width"},
     17: _FORM_14 | {"label_width", "l1"},
     18: _FORM_14 | {"label_width", "l1", "threshold", "share"},
+    19: _FORM_14
+    | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
 form 17 classes."""
@@ -206,7 +209,7 @@ form 17 classes."""
 def test_each_form_has_its_fields() -> None:
     of_model = (Model, Weight, FeatureScale, Held, Mapped, OfClass, OfGroup, Skipped, Probability, Validated)
     of_choice = Chosen, Measured
-    kinds = (*of_model, *of_choice, Support, SupportTable, TrainedOn, _Pass)
+    kinds = (*of_model, *of_choice, Meaning, Support, SupportTable, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 
@@ -411,6 +414,13 @@ def test_the_command_line_has_no_internal_error(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.slow
+def test_a_name_that_is_there_twice_is_soon_found() -> None:
+    """In an object of 200,000 names, where each was counted among all of them."""
+    text = ", ".join(f'"k{i}": 0' for i in (*range(200_000), 199_999))
+    with pytest.raises(OptionError, match=r'^here: the field "k199999" is there twice in one object'):
+        parsed(f"{{{text}}}", "here")
+
+
 def test_a_file_of_100_000_weights_is_soon_read(tmp_path: Path) -> None:
     many = tuple(Weight("c", f"v{n}", 0.5, 0.5) for n in range(100_000))
     store = open_store(tmp_path / "m.json")

@@ -92,11 +92,10 @@ def _check_roles(postgres: Programmable, roles: Sequence[str]) -> None:
 
 
 def _grant(postgres: Programmable, readers: Sequence[str], trainers: Sequence[str]) -> None:
-    for setting, roles in (("sqlsvm.reader", readers), ("sqlsvm.trainer", trainers)):
-        for role in roles:
-            _set(postgres, setting, role)
-            postgres.run_script(template("grants"))
-            _set(postgres, setting, "")
+    for reader, trainer in (*((role, "") for role in readers), *(("", role) for role in trainers)):
+        _set(postgres, "sqlsvm.reader", reader)
+        _set(postgres, "sqlsvm.trainer", trainer)
+        postgres.run_script(template("grants"))
 
 
 def _set(postgres: Programmable, setting: str, value: str) -> None:

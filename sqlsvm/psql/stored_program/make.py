@@ -23,6 +23,7 @@ from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import limits
 from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.keys import rounded_keys
+from sqlsvm.plan.parameters import THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.sums import Terms, met, terms
@@ -40,6 +41,7 @@ from sqlsvm.psql.stored_program.relations import (
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.read_query import named
 from sqlsvm.query.whole import check_steady
 from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
@@ -47,7 +49,7 @@ from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import settled_on
 from sqlsvm.run.training import Training
 
-SOURCES = "sources"
+NAMES, SOURCES = "names", "sources"
 
 Parts = Mapping[str, tuple[Statement, ...]]
 
@@ -92,22 +94,36 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     plan = planned_over(plan, own)
     checked = checks(plan, own, rounded_keys(catalog), types(engine, query), values, single)
     parts = _parts(plan, query, checked, asked.scale, begun.width, asked.intercept == "free")
+    parts |= _watched(engine, query.text)
     return StoredProgram(
-        text,
+        query.text,
         plan.design.target.label.name,
         {
             **_description(plan, begun),
             "limits": list(limits(asked.constrain, (f.name for f in query.features), engine.fold)),
-            "trained_on": facts(query, text, values).as_json(),
+            "trained_on": facts(engine, query, text, values).as_json(),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
             **({"threshold": training.threshold} if training.threshold else {}),
-            "statements": sum(map(len, parts.values())),
         },
         plain(training.kept),
         begun.stored,
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
+
+
+def _watched(engine: Engine, text: str) -> dict[str, tuple[Statement, ...]]:
+    """What the names of the query stand for, and whether what they stand for is still the same."""
+    tables, called = named(engine, text)
+    asked = engine.naming(tables, called)
+    assert asked
+    locked, defined, moved = engine.watching(called)
+    still = Statement("locked", locked), Statement("defined", defined)
+    return {
+        NAMES: (Statement(NAMES, asked),),
+        "still": still,
+        "moved": (Statement("moved", moved, parameters=(THETA,)),),
+    }
 
 
 def _measured_from(design: Design, begun: Start) -> Design:

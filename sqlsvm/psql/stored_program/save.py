@@ -3,6 +3,8 @@
 import json
 from shlex import quote
 
+from sqlsvm import sql
+from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Programmable, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.plain import plain
@@ -27,7 +29,7 @@ WHERE s.nspname = 'sqlsvm' AND c.relname = 'programs'"""
 _FORGET = "DELETE FROM sqlsvm.statements WHERE program = $1"
 
 _SAVE_STATEMENT = """\
-INSERT INTO sqlsvm.statements (program, part, place, name, working_table, texts)
+INSERT INTO sqlsvm.statements (program, part, place, name, working_table, text)
 VALUES ($1, $2, $3, $4, $5, $6)"""
 
 
@@ -55,11 +57,20 @@ def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
 def _save(engine: Engine, name: str, program: StoredProgram) -> None:
     hold_alone(engine, name)
     engine.execute(Text(_FORGET), [name])
-    given = [plain(program.description), plain(program.options), program.start]
+    steps = [
+        (part, place, *step)
+        for part, made in program.parts.items()
+        for place, step in enumerate((one, text) for one in made for text in _texts(engine, part, one))
+    ]
+    given = [plain({**program.description, "statements": len(steps)}), plain(program.options), program.start]
     described = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in given]
     engine.execute(Text(_SAVE), [name, program.query, program.label, *described])
-    for part, made in program.parts.items():
-        for place, one in enumerate(made):
-            # a run makes each source a table or a view
-            texts = (engine.text(one.query),) if part == SOURCES else rendered(engine, one)
-            engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, [*map(str, texts)]])
+    for part, place, one, text in steps:
+        engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, text])
+
+
+def _texts(engine: Engine, part: str, one: Statement) -> tuple[str, ...]:
+    """A run makes each source a table or a view, and analyses working tables."""
+    if one.table is None:
+        return rendered(engine, one)
+    return (engine.text(one.query if part == SOURCES else sql.temporary(one.table, one.query)),)
