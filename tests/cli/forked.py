@@ -80,6 +80,7 @@ def _serve(parent: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the tests, and they end us
     for name in _PRELOADED:
         __import__(name)
+    sys.modules["sqlsvm.cli.progress"].__dict__["PATIENCE"] = 600.0  # a step is slow where the machine is busy
     while True:
         order, streams, _, _ = socket.recv_fds(parent, _MOST, 3)
         if not order:
