@@ -135,7 +135,7 @@ class Elastic(Penalty):
         return not (self.l1 or len(self.constraint.shifts))
 
     @cached_property
-    def ridge(self) -> Array:  # type: ignore[override]
+    def ridge(self) -> Array:
         return np.maximum(self._bends, TRACE * self.curvature)
 
     @cached_property
