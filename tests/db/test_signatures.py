@@ -413,7 +413,7 @@ SHARED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("shared", [None, *SHARED])
+@pytest.mark.parametrize("shared", [None, *SHARED], ids=["nobody", "insert", "revoked", "columns", "all data"])
 def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shared: str | None) -> None:
     """They are the owner's if no other role could write them. Otherwise the writer is not known: they do not run."""
     install(postgres)
