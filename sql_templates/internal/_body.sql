@@ -22,9 +22,10 @@ BEGIN
         RETURN sqlsvm._check_body(model, number, to_jsonb(stored));
     END IF;
     body := stored::jsonb;
-    IF (body @@ '$.format > 19') IS NOT TRUE AND body ->> 'version' = number::text AND body @@
+    IF (body @@ '$.format > 20') IS NOT TRUE AND body ->> 'version' = number::text AND body @@
         '$.intercept.type() == "number" && $.nulls.type() == "string" && $.weights.type() == "array"
             && (!exists($.trained_on.label_values ? (@ != null)) || $.trained_on.label_values.size() == 2 || exists($.classes[2]) || exists($.groups[*].classes[2]))
+            && !exists($.base ? (@ != null && @.type() != "number")) && !exists($.scaling.*.origin ? (@.type() != "number"))
             && !exists($.support ? (@ != null)) && !exists($.weights[*] ? (!(@.weight.type() == "number" && @.feature.type() == "string")))'
     THEN
         RETURN body;

@@ -11,6 +11,8 @@ DECLARE
             SELECT 0 AS n, '' AS place, body AS holder, r.* FROM (VALUES
                 ('intercept', 'a finite number',
                     jsonpath '$.intercept.type() == "number" && $.intercept.abs() <= 1.7976931348623157e308'),
+                ('base', 'a finite number or null', '!exists($.base) || $.base.type() == "null" || ($.base.type() == "number" && $.base.abs() <= 1.7976931348623157e308)'),
+                ('scaling', 'origins that are numbers', '!exists($.scaling.*.origin ? (@.type() != "number"))'),
                 ('nulls', 'text', '$.nulls.type() == "string"'),
                 ('trained_on.label_values', 'a list of 2',
                     '!exists($.trained_on.label_values ? (@ != null)) || $.trained_on.label_values.size() == 2 || exists($.classes[2]) || exists($.groups[*].classes[2])'),
@@ -32,10 +34,10 @@ DECLARE
         ORDER BY c.n
         LIMIT 1);
 BEGIN
-    IF body @@ '$.format > 19' THEN
+    IF body @@ '$.format > 20' THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV005',
-            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 19)',
+            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 20)',
                              model, version, body ->> 'format'),
             HINT = 'With a newer sqlsvm type: sqlsvm upgrade --dsn URL';
     ELSIF wrong IS NOT NULL OR body ->> 'version' IS DISTINCT FROM version::text THEN

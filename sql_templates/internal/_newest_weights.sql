@@ -13,8 +13,11 @@ BEGIN
     body := sqlsvm._body(model, NULL);
     PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body);
     PERFORM sqlsvm._refuse_classes(body);
-    RETURN jsonb_build_object('intercept', CASE WHEN coalesce((body ->> 'threshold')::float8, 0) = 0
-            THEN body -> 'intercept' ELSE to_jsonb((body ->> 'intercept')::float8 - (body ->> 'threshold')::float8) END,
+    RETURN jsonb_build_object('intercept', CASE WHEN body -> 'base' <> 'null'
+            THEN to_jsonb((body ->> 'base')::float8 + (body ->> 'label_centre')::float8 - coalesce((body ->> 'threshold')::float8, 0))
+            WHEN coalesce((body ->> 'threshold')::float8, 0) = 0 THEN body -> 'intercept'
+            ELSE to_jsonb((body ->> 'intercept')::float8 - (body ->> 'threshold')::float8) END,
+        'origins', (SELECT jsonb_object_agg(s.key, s.value -> 'origin') FROM jsonb_each(body -> 'scaling') AS s WHERE body -> 'base' <> 'null'),
         'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (
             SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' = 'null'

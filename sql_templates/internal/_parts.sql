@@ -6,6 +6,6 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT f.place, part.raw, f.scale * part.factor
     FROM unnest(p.features) AS f, LATERAL (
         SELECT t, 1 FROM unnest(f.terms) AS t
-        UNION ALL SELECT f.missing, f.mean WHERE f.missing IS NOT NULL
+        UNION ALL SELECT f.missing, (f.mean + f.origin) - f.origin WHERE f.missing IS NOT NULL
         UNION ALL SELECT p.constant, -f.centre WHERE f.centre <> 0) AS part (raw, factor)
 $$;

@@ -14,6 +14,7 @@ BEGIN
     WITH weights AS MATERIALIZED (
         SELECT w.place, w.entry ->> 'feature' AS feature, nullif(w.entry -> 'category', 'null') AS category,
             jsonb_typeof(w.entry -> 'category') AS kind, w.entry ->> 'weight' AS weight, w.entry ->> 'missing' AS missing,
+            nullif(CASE WHEN body -> 'base' <> 'null' THEN body #>> ARRAY['scaling', w.entry ->> 'feature', 'origin'] END::numeric, 0)::text AS origin,
             w.place = min(w.place) OVER (PARTITION BY w.entry ->> 'feature') AS is_first
         FROM jsonb_array_elements(body -> 'weights') WITH ORDINALITY AS w (entry, place)
     ), given AS MATERIALIZED (
@@ -43,12 +44,13 @@ BEGIN
         WHERE r.category IS NOT NULL GROUP BY r.place, r.operand
     ), terms (place, term) AS (
         SELECT 0, format('CAST(%L AS double precision)', CASE WHEN coalesce((body ->> 'threshold')::float8, 0) = 0
-            THEN body ->> 'intercept' ELSE ((body ->> 'intercept')::float8 - (body ->> 'threshold')::float8)::text END)
+            THEN coalesce(body ->> 'base', body ->> 'intercept')
+            ELSE (coalesce(body ->> 'base', body ->> 'intercept')::float8 - (body ->> 'threshold')::float8)::text END)
         UNION ALL  -- what a map computes in steps is one sub-query, so that each step is computed once
         SELECT min(r.place), format(CASE WHEN r.source IS NULL THEN '%s' ELSE '(SELECT %s FROM %s)' END, string_agg(format(
-            CASE WHEN r.missing IS NULL THEN 'CAST(%L AS double precision) * %s'
-                ELSE 'CAST(%L AS double precision) * coalesce(%s, CAST(%L AS double precision))' END,
-            r.weight, r.operand, r.missing), ' + ' ORDER BY r.place), r.source)
+            'CAST(%L AS double precision) * ' || CASE WHEN r.origin IS NULL THEN '%s' ELSE '(%s - CAST(%L AS double precision))' END, r.weight,
+            CASE WHEN r.missing IS NULL THEN r.operand ELSE format('coalesce(%s, CAST(%L AS double precision))', r.operand, r.missing) END,
+            r.origin), ' + ' ORDER BY r.place), r.source)
         FROM read AS r WHERE r.category IS NULL GROUP BY coalesce(r.map, -r.place), r.source
         UNION ALL  -- without a weight of all others, the last ELSE says what a NULL weighs too
         SELECT c.place, format(CASE WHEN body ->> 'nulls' = 'drop' THEN 'CASE WHEN %1$s IS NOT NULL THEN CASE %1$s %2$s ELSE CAST(%3$L AS double precision) END END'
@@ -58,6 +60,6 @@ BEGIN
         FROM categories AS c
     )
     SELECT string_agg(t.term, ' + ' ORDER BY t.place) INTO found FROM terms AS t;
-    RETURN found;
+    RETURN found || CASE WHEN body -> 'base' <> 'null' THEN format(' + CAST(%L AS double precision)', body ->> 'label_centre') ELSE '' END;
 END
 $$;

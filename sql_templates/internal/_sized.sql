@@ -14,6 +14,9 @@ DECLARE
     -- On the grid, what is added up near the jumps of the slope: at most twice delta, at four buckets a unit.
     hidden CONSTANT float8 := CASE WHEN p.design ->> 'method' = 'exact' THEN 0
         ELSE coalesce((lines ->> 'jumps')::float8, 1) * ((p.design ->> 'reach')::float8 + 1) / 2 * p.unit END;
+    -- A stored score is added to the centre of the label: `_stored` in run/rounding.py.
+    stored CONSTANT float8 := CASE WHEN sqlsvm._is_far(p) THEN 3 ELSE cardinality(p.features) + rounding.features + 2 END
+        * 2::float8 ^ -53 * abs((p.design ->> 'label_centre')::float8);
     growth float8[];
     rows float8;
     slopes float8;
@@ -35,7 +38,8 @@ BEGIN
         cut.slope_size := cut.slope_size + rounding.sums * slopes;
     END IF;
     cut.rounded := rounding.share * (cut.offset_size + cut.error + hidden + penalty
-        + CASE WHEN lines IS NOT NULL AND width > 0 THEN mean ELSE cut.slope_size * reach END);
+        + CASE WHEN lines IS NOT NULL AND width > 0 THEN mean ELSE cut.slope_size * reach END)
+        + stored * (cut.slope_size + stored * coalesce((SELECT max((b ->> 'bend')::float8) FROM jsonb_array_elements(p.design #> '{loss,pieces}') AS b), 0));
     RETURN cut;
 END
 $$;

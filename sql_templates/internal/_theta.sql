@@ -28,7 +28,7 @@ BEGIN
         END IF;
     END LOOP;
     IF p.constant IS NOT NULL AND NOT given ? 'centre' THEN
-        theta[p.constant] := theta[p.constant] - (p.design ->> 'label_centre')::float8 + sqlsvm._at_origins(p, theta);
+        theta[p.constant] := theta[p.constant] - (p.design ->> 'label_centre')::float8 + sqlsvm._at_origins(p, theta, given -> 'origins');
     END IF;
     FOR c IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
         type := sqlsvm._category_type(c);

@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     SELECT coalesce(jsonb_agg(jsonb_build_object('feature', f.name, 'category', NULL, 'weight', theta[f.terms[1]], 'scaled_weight', beta[f.place],
             'missing', CASE WHEN p.nulls = 'mean' AND f.missing IS NOT NULL THEN f.mean + f.origin END) ORDER BY f.place), '[]'),
-        coalesce(jsonb_object_agg(f.name, jsonb_build_object('centre', f.centre + f.origin, 'width', 1 / f.scale)), '{}')
+        coalesce(jsonb_object_agg(f.name, jsonb_build_object('centre', f.centre + f.origin, 'width', 1 / f.scale, 'origin', f.origin)), '{}')
     INTO numbers, scaling FROM unnest(p.features) AS f WHERE f.name <> '';
     WITH t AS MATERIALIZED (SELECT d, sqlsvm._category_type(d) AS type FROM jsonb_array_elements(p.design -> 'dictionaries') AS d)
     SELECT coalesce(jsonb_agg(jsonb_build_object('feature', t.d ->> 'feature', 'category', CASE
@@ -24,6 +24,7 @@ BEGIN
     INTO categories
     FROM t, sqlsvm._categories(t.d) AS c;
     RETURN jsonb_build_object('intercept', coalesce(theta[p.constant] - sqlsvm._at_origins(p, theta), 0) + (p.design ->> 'label_centre')::float8, 'weights', numbers || categories,
+        'base', CASE WHEN sqlsvm._is_far(p) THEN theta[p.constant] END,
         'scaled_intercept', coalesce(beta[p.constant], 0), 'scaling', scaling,
         'features', (SELECT count(DISTINCT w ->> 'feature') FROM jsonb_array_elements(numbers || categories) AS w));
 END

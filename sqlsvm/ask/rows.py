@@ -35,7 +35,8 @@ def on_all(
 ) -> Found:
     """`target` says what the rows are measured against, if it is not the label as it is."""
     with _rows(engine, model, offload) as (work, query):
-        return measured(prepared(work, query, options_of(model), target(query) or classes_of(work, query, model)))
+        wanted = target(query) or classes_of(work, query, model)
+        return measured(prepared(work, query, options_of(model), wanted, origins=model.origins))
 
 
 def on_parts(
@@ -57,7 +58,9 @@ def on_parts(
             with work.scratch():
                 of_part = held_out if held_out and part == "holdout" else measured
                 target = classes_of(work, query, model)
-                found[part] = of_part(prepared_part(work, query, options, holdout, part, target=target))
+                found[part] = of_part(
+                    prepared_part(work, query, options, holdout, part, target=target, origins=model.origins)
+                )
     return found
 
 
@@ -73,7 +76,8 @@ def on_fold(engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data
     """The rows of a fold that the training of this model has not seen."""
     options = options_of(model)
     with _rows(engine, model, offload, fold) as (work, query):
-        measured(prepared_part(work, query, options, fold, "holdout", target=classes_of(work, query, model)))
+        target = classes_of(work, query, model)
+        measured(prepared_part(work, query, options, fold, "holdout", target=target, origins=model.origins))
 
 
 @contextmanager

@@ -38,7 +38,8 @@ def scores(model: Model, frame: Frame) -> Values:
     if not first.shape:
         one = next(iter(names))
         raise OptionError(f"the rows have one {one}, not a column of them", hint="for one row write [value]")
-    total = np.full(len(first), model.constant)
+    before, after = model.added
+    total = np.full(len(first), before)
     columns = {feature: _column(frame, column_of(feature, names)) for feature in inputs}
     for feature, found in columns.items():
         if found.shape != total.shape:
@@ -47,6 +48,7 @@ def scores(model: Model, frame: Frame) -> Values:
         columns |= mapped_columns(each, columns, model.trained_on.times)
     for term in model.terms:
         total = total + _term(term, columns[term.feature], model.nulls)
+    total = total + after if after else total
     if model.support:
         return total + model.support.scores(_joined(model, columns))
     return total
@@ -134,7 +136,7 @@ def _term(term: Term, values: Values, nulls: str) -> Values:
         return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
     found = numbers(term.feature, values, term.kind)
     missing = np.nan if term.number.missing is None else term.number.missing
-    return term.number.weight * np.where(np.isnan(found), missing, found)
+    return term.number.weight * (np.where(np.isnan(found), missing, found) - term.origin)
 
 
 def numbers(feature: str, values: Values, kind: str = "numeric") -> Values:

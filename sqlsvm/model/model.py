@@ -53,7 +53,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 19
+FORMAT = 20
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -64,10 +64,11 @@ ByLabel = Mapping[Literal["-1", "1"], float]
 @dataclass(frozen=True)
 class FeatureScale:
     """A number as it was trained on: (x - centre) / width. With `standard` these are its mean and its deviation, or 1
-    where that is 0."""
+    where that is 0. `origin`: what it is less in a score of a model with a `base`."""
 
     centre: float
     width: float
+    origin: float = 0.0
 
     def of(self, values: Array) -> Array:
         return (values - self.centre) / self.width
@@ -101,6 +102,8 @@ class Term:
     """The kind of its column, for categories too."""
     spelling: Spelling
     """How its texts are compared."""
+    origin: float = 0.0
+    """What a number is less in a score."""
 
     @property
     def categories(self) -> tuple[Weight, ...]:
@@ -242,6 +245,9 @@ class Proven:
     scaled_intercept: float | None = None
     """The intercept that the penalty counts: `intercept` less what the training subtracted from a label that is a
     number, plus the sum of weight * centre. None if that is not known."""
+    base: float | None = None
+    """Where a number or the label is far from 0: a score is this + the sum of weight * (x - origin) + `label_centre`,
+    in this order, and so keeps the digits in which rows differ. None: it is `intercept` + the sum of weight * x."""
     constraints: tuple[Held, ...] = ()
     """What the weights had to satisfy."""
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
@@ -411,6 +417,12 @@ class Model(Proven):
     def typed(self) -> str:
         """The query as its user wrote it."""
         return self.trained_on.typed or self.query
+
+    @property
+    def added(self) -> tuple[float, float]:
+        """What a score adds to the sum of its terms: before them, and after them."""
+        first, last = (self.intercept, 0.0) if self.base is None else (self.base, self.label_centre)
+        return first - self.threshold, last
 
     @property
     def total_seconds(self) -> float | None:
@@ -596,6 +608,11 @@ class Model(Proven):
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
 
     @property
+    def origins(self) -> Mapping[str, float]:
+        """Of its numbers; of groups those of the first."""
+        return {term.feature: term.origin for term in (self.part(0) if self.family else self).terms if term.origin}
+
+    @property
     def mapped(self) -> Mapping[str, Mapped]:
         """The features that maps make, each with its map."""
         return {name: each for each in self.maps for name in each.formulas}
@@ -621,7 +638,8 @@ class Model(Proven):
         if feature in self.trained_on.booleans:
             kind = "boolean"
         kind = self.trained_on.times.get(feature, kind)
-        return Term(feature, weights, kind, self.trained_on.spelling(feature))
+        scale = None if self._first.base is None else self.scaling.get(feature)
+        return Term(feature, weights, kind, self.trained_on.spelling(feature), scale.origin if scale else 0.0)
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""

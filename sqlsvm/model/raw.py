@@ -21,7 +21,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
         if there not in (None, here):
             said = f"the feature {feature} is {here}, and was {there} when the model {model.name} was trained"
             raise DataError(said, hint="train it again, or cast the column in a view to what it was")
-    if model.constant and plan.design.constant is None:
+    if model.added[0] and plan.design.constant is None:
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
     return less(start_of(plan, model), plan, model.threshold)
 
@@ -36,21 +36,21 @@ def start_of(plan: Plan, model: Model) -> Array:
     """The same where whatever the model does not know weighs 0: a good place to begin another training."""
     design = plan.design
     model = model.linear()
-    numbers = {term.feature: term.number for term in model.terms if term.number}
-    categories = {term.feature: term for term in model.terms if not term.number}
-    theta = np.zeros(design.size)
+    known = {term.feature: term for term in model.terms}
+    theta, (before, after) = np.zeros(design.size), model.added
     for c in design.coordinates:
         if not c.feature:
-            theta[c.index] = model.intercept - design.target.centre
-        elif c.feature in numbers:
-            weight = numbers[c.feature]
-            theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)
+            theta[c.index] = before + (after - design.target.centre)
+        elif (term := known.get(c.feature)) and term.number:
+            filled = (term.number.missing or 0.0) - term.origin
+            theta[c.index] = term.number.weight * (filled if c.role == "missing" else 1.0)
+    theta = design.moved(theta, -1.0, {name: term.origin for name, term in known.items() if term.origin})
     spellings = {f.name: f.spelling for f in plan.tree.query.features}
     for d in design.dictionaries:
-        if d.feature in categories:
-            weigh = category_weights(categories[d.feature], spellings[d.feature])
+        if d.feature in known and not known[d.feature].number:
+            weigh = category_weights(known[d.feature], spellings[d.feature])
             theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
-    return design.moved(theta, -1.0)
+    return theta
 
 
 def _kinds(plan: Plan) -> dict[str, str]:

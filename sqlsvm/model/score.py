@@ -221,11 +221,12 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     if model.groups:
         return _by_group(model, operands, lambda part: score(part, operands))
     found = {term.feature: operands(term) for term in model.inputs}
-    total = exact(model.constant)
+    first, last = model.added
+    total = exact(first)
     terms = {term.feature: term for term in model.terms}
     parts = [_term(term, found[name], model.nulls) for name, term in terms.items() if name not in model.mapped]
     parts += (part for each in model.maps for part in _map_terms(model, each, terms, found))
-    for part in parts:
+    for part in (*parts, *([exact(last)] if last else [])):
         total = exp.Add(this=total, expression=part)
     if model.support:
         return exp.Add(this=total, expression=expansion(model.support, _inputs(model, operands)))
@@ -284,6 +285,8 @@ def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
     value = as_number(operand.value, operand.kind)
     if number.missing is not None:
         value = sql.coalesce(value, exact(number.missing))
+    if term.origin:
+        value = exp.paren(sql.minus(value, exact(term.origin)))
     return sql.product(exact(number.weight), value)
 
 

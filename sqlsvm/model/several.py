@@ -88,6 +88,7 @@ def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None
         intercept=0.0,
         threshold=0.0,
         scaled_intercept=None,
+        base=None,
         weights=Weights.of(),
         constraints=(),
         history=(),

@@ -78,11 +78,12 @@ class _Graph:
 
 def _score(made: _Graph, model: Model, columns: Mapping[str, str]) -> str:
     """`columns` are those that maps make."""
-    score = made.constant(np.array([[model.constant]]))
+    before, after = model.added
+    score = made.constant(np.array([[before]]))
     for term in model.terms:
         value = columns.get(term.feature, term.feature)
         score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term, value))
-    return score
+    return made.node("Add", score, made.constant(np.array([[after]]))) if after else score
 
 
 def _best(made: _Graph, scores: str, model: Model) -> str:
@@ -156,6 +157,8 @@ def _number(made: _Graph, term: Term, value: str) -> str:
     if weight.missing is not None:
         is_missing = made.node("IsNaN", value)
         value = made.node("Where", is_missing, made.constant(np.array([[weight.missing]])), value)
+    if term.origin:
+        value = made.node("Sub", value, made.constant(np.array([[term.origin]])))
     return made.node("Mul", value, made.constant(np.array([[weight.weight]])))
 
 

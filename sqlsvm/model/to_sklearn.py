@@ -10,6 +10,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.memory import mapped_columns, numbers
 from sqlsvm.model.model import AS_GROUPS, Model, Term
+from sqlsvm.solve.arrays import Array
 from sqlsvm.times import TIMES, TimeKind
 
 MISSING = (None, np.nan)
@@ -33,7 +34,7 @@ def pipeline(model: Model) -> Any:
     steps = [(f"f{n}", step, names) for n, (names, (step, _)) in enumerate(zip(columns_of, each[0], strict=True))]
     columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.inputs}))
     weights = np.array([np.concatenate([np.zeros(0), *(own for _, own in parts)]) for parts in each])
-    constants = np.array([part.constant + sum(term.others or 0.0 for term in part.terms) for part in model.parts])
+    constants = np.array([sum((*part.added, *(term.others or 0.0 for term in part.terms))) for part in model.parts])
     # Without a curve of its own, this loss has the probabilities of that class.
     logistic = model.loss == "logistic" and not model.classes and not model.probability
     last: Any = LinearRegression() if model.of_numbers else LogisticRegression() if logistic else LinearSVC()
@@ -63,17 +64,17 @@ def check_texts(model: Model) -> None:
 
 def _part(term: Term) -> tuple[Any, Any]:
     """The step for a column, and the weights of what it makes."""
-    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-    as_float: Any = StandardScaler(with_mean=False, with_std=False)  # tools that read pipelines know it
+    # tools that read pipelines know it; the mean of the one example is the origin
+    as_float: Any = StandardScaler(with_mean=bool(term.origin), with_std=False)
     if term.kind in TIMES:
-        as_float = FunctionTransformer(partial(_timed, term.feature, term.kind))
+        as_float = FunctionTransformer(partial(_timed, term.feature, term.kind, term.origin))
     if number := term.number:
         if number.missing is None:
             return as_float, np.array([number.weight])
-        fill = SimpleImputer(strategy="constant", fill_value=number.missing, keep_empty_features=True)
+        fill = _filling(number.missing - term.origin)
         return make_pipeline(as_float, fill), np.array([number.weight])
     known = sorted(term.categories, key=lambda w: w.category)
     others, is_text = term.others or 0.0, isinstance(known[0].category, str)
@@ -84,31 +85,37 @@ def _part(term: Term) -> tuple[Any, Any]:
     return encoder if is_text else make_pipeline(as_float, encoder), weights
 
 
-def _timed(feature: str, kind: str, frame: Any) -> Any:
-    return numbers(feature, np.asarray(frame).ravel(), kind)[:, None]
+def _filling(missing: float) -> Any:
+    from sklearn.impute import SimpleImputer
+
+    return SimpleImputer(strategy="constant", fill_value=missing, keep_empty_features=True)
+
+
+def _timed(feature: str, kind: str, origin: float, frame: Any) -> Any:
+    return numbers(feature, np.asarray(frame).ravel(), kind)[:, None] - origin
 
 
 def _map_part(each: Mapped, terms: Mapping[str, Term], times: Mapping[str, TimeKind]) -> tuple[Any, Any]:
     """The step for the columns that a map reads. Where it is loaded, sqlsvm must be installed."""
     from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer
 
     made = [number for name in each.formulas if (number := terms[name].number)]
-    makes = FunctionTransformer(partial(_made, each, dict(times)))
+    origins = [terms[number.feature].origin for number in made]
+    makes = FunctionTransformer(partial(_made, each, dict(times), np.array(origins)))
     weights = np.array([number.weight for number in made])
     if made[0].missing is None:
         return makes, weights
     fills = [
-        (f"f{n}", SimpleImputer(strategy="constant", fill_value=number.missing, keep_empty_features=True), [n])
-        for n, number in enumerate(made)
+        (f"f{n}", _filling((number.missing or 0.0) - origin), [n])
+        for n, (number, origin) in enumerate(zip(made, origins, strict=True))
     ]
     return make_pipeline(makes, ColumnTransformer(fills)), weights
 
 
-def _made(each: Mapped, times: Mapping[str, TimeKind], frame: Any) -> Any:
-    return np.column_stack(list(mapped_columns(each, frame, times).values()))
+def _made(each: Mapped, times: Mapping[str, TimeKind], origins: Array, frame: Any) -> Any:
+    return np.column_stack(list(mapped_columns(each, frame, times).values())) - origins
 
 
 def _example(term: Term) -> object:
@@ -117,4 +124,4 @@ def _example(term: Term) -> object:
         return TIMES[term.kind].example
     if not term.weights:
         return "" if term.kind == "categorical" else 0.0
-    return 0.0 if term.number else term.categories[0].category
+    return term.origin if term.number else term.categories[0].category

@@ -41,6 +41,7 @@ class Other(Enum):
 
 
 OTHER: Final = Other.OTHER
+NOWHERE: Mapping[str, float] = {}
 
 FEW = 16
 """For one row, this many comparisons take as long as one look into a hash table."""
@@ -144,28 +145,40 @@ class Design:
                 found[c.feature] = (*found.get(c.feature, ()), c)
         return found
 
-    def with_origins(self, origins: Mapping[int, float]) -> "Design":
-        """The numbers less these. A missing one is 0 still."""
+    def with_origins(self, origins: Mapping[int, float], constants: Collection[int] = ()) -> "Design":
+        """The numbers less these. A missing one is 0 still, and so are these constants."""
 
         def less(c: Coordinate) -> Coordinate:
             if c.index not in origins:
                 return c
             origin, filled = origins[c.index], c.index in self.indicators
+            if c.index in constants:
+                return replace(c, value=sql.number(0.0), origin=c.origin + origin)
             value = sql.minus((c.value.this if filled else c.value).copy(), sql.number(origin))
             return replace(c, value=sql.or_zero(value) if filled else exp.paren(value), origin=c.origin + origin)
 
         return replace(self, coordinates=tuple(map(less, self.coordinates)))
 
-    def moved(self, theta: Array, way: float = 1.0) -> Array:
-        """The theta that gives the same scores to numbers from 0 on, of one for numbers less their origins; with -1 the
-        reverse."""
+    def at_origins(self, known: Mapping[str, float]) -> "Design":
+        """With those of a model, where there is an intercept."""
+        firsts = {terms[0].index: known[name] for name, terms in self.numbers.items() if known.get(name)}
+        return self.with_origins(firsts) if firsts and self.constant is not None else self
+
+    def origin(self, feature: str) -> float:
+        """Of a number, or of a sum."""
+        return sum((c.origin for c in self.numbers.get(feature, ())), 0.0)
+
+    def moved(self, theta: Array, way: float = 1.0, known: Mapping[str, float] = NOWHERE) -> Array:
+        """The theta that gives the same scores to numbers from 0 on, or less the origins that are known, of one for
+        numbers less their own; with -1 the reverse. The difference of two origins that are near is exact."""
         found = theta.copy()
-        for c in self.coordinates:
-            if c.origin:
-                moved = way * theta[c.index] * c.origin
+        for feature, terms in self.numbers.items():
+            if shift := sum((c.origin for c in terms), -known.get(feature, 0.0)):
+                first = terms[0].index
+                moved = way * theta[first] * shift
                 found[self.constant] -= moved
-                if c.index in self.indicators:
-                    found[self.indicators[c.index]] += moved
+                if first in self.indicators:
+                    found[self.indicators[first]] += moved
         return found
 
     @property

@@ -92,14 +92,13 @@ class Scaling:
             for index, category in enumerate(d.categories, d.offset):
                 yield Element(index - self.unkept, index, d.feature, category)
 
-    def scale(self, e: Element) -> tuple[float, float]:
-        """Centre and width of a number: its feature is (x - centre) / width."""
+    def scale(self, e: Element) -> tuple[float, float, float]:
+        """Centre and width of a number, whose feature is (x - centre) / width; and the origin it is measured from."""
         row = self.matrix[e.place]
         constant = self.design.constant
         width = 1.0 / float(row[e.index])
-        terms = self.design.numbers.get(e.feature, ())
-        origin = sum(c.origin for c in terms)
-        return (0.0 if constant is None else origin - float(row[constant]) * width), width
+        origin = self.design.origin(e.feature)
+        return (0.0 if constant is None else origin - float(row[constant]) * width), width, origin
 
     def to_raw(self, beta: Array) -> Array:
         numbers = self.matrix.shape[0]
@@ -129,7 +128,7 @@ def _kept(design: Design) -> list[Coordinate]:
 
 def means(design: Design, moments: Moments) -> dict[str, float]:
     """For each feature that is a number, the mean of the values that are not NULL."""
-    return {name: _mean_of(design, moments, t) + sum(c.origin for c in t) for name, t in design.numbers.items()}
+    return {name: _mean_of(design, moments, t) + design.origin(name) for name, t in design.numbers.items()}
 
 
 def _mean_of(design: Design, moments: Moments, terms: Sequence[Coordinate]) -> float:
@@ -187,8 +186,8 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
         if c.role == "intercept":
             continue
         mean, (_, present) = _mean_of(design, moments, terms), _mean(design, moments, c)
-        if len(terms) == 1 and c.index in design.indicators:
-            matrix[row, design.indicators[c.index]] = mean
+        if len(terms) == 1 and c.index in design.indicators:  # of x less its origin; the model has that of x, a double
+            matrix[row, design.indicators[c.index]] = (mean + c.origin) - c.origin
         if how != "standard" and constant is not None:
             matrix[row, constant] = sum(term.origin for term in terms)
         if how == "maxabs":

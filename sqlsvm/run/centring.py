@@ -2,7 +2,7 @@
 rows differ, and what rounding may do to them is a share of deviations. A constant is 0 then, and takes part in no sum.
 The label is measured from its mean over the join, too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import frexp, isfinite
 
@@ -30,13 +30,20 @@ NEAR = 1e-3
 DIGITS = 20
 """The bits of a mean that are kept, as a share of the deviation."""
 
+LAST = 2.0**-52
+"""Numbers that differ by no more than this share of them differ in their last bit: they are the same."""
+Origins = tuple[Mapping[int, float], Collection[int]]
+"""Of coordinates; and which of them are constant."""
+NONE: Origins = ({}, ())
+
 Ends = Callable[[Coordinate], tuple[float, float]]
 
 
 def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
     """The plan with these origins. Its tables are made again."""
     far = flat(plan.design, found, FAR) if _has_constant(plan.design) else []
-    made = _with(plan, _origins(plan, found, read_ends(work, plan)) if far else {}, found.n, found.label)
+    origins, same = _origins(plan, found, read_ends(work, plan)) if far else NONE
+    made = _with(plan, origins, same, found.n, found.label)
     if made is not plan:
         work.drop([table for table in map(node_table, plan.copied) if table in work.tables])
         work.run(missing_tables(work, made))
@@ -48,15 +55,15 @@ def centred_rows(plan: Plan, rows: Rows, weights: Array, scale: Scale) -> tuple[
     design = plan.design
     if not (len(weights) and weights.sum() > 0.0 and _has_constant(design)):
         return plan, rows
-    origins = _origins_of_rows(plan, rows, weights) if scale == "standard" else {}
+    origins, same = _origins_of_rows(plan, rows, weights) if scale == "standard" else NONE
     codes = rows[CODE].astype(float)
     label = None if design.target.signed else LabelMoments(float(weights @ codes), float(weights @ (codes * codes)))
-    made = _with(plan, origins, float(weights.sum()), label)
+    made = _with(plan, origins, same, float(weights.sum()), label)
     rows = dict(rows)
     for index, origin in origins.items():
         c = design.coordinates[index]
         there = 1.0 - rows[f"x{design.indicators[index]}"].astype(float) if index in design.indicators else 1.0
-        rows[c.column] = rows[c.column].astype(float) - origin * there
+        rows[c.column] = (rows[c.column].astype(float) - origin * there) * (index not in same)
     before, after = design.target.centre, made.design.target.centre
     return made, rows if before == after else shifted(rows, before - after)
 
@@ -65,8 +72,10 @@ def _has_constant(design: Design) -> bool:
     return any(c.role == "intercept" for c in design.coordinates)
 
 
-def _with(plan: Plan, origins: Mapping[int, float], n: float, label: LabelMoments | None) -> Plan:
-    design, target = plan.design.with_origins(origins) if origins else plan.design, plan.design.target
+def _with(
+    plan: Plan, origins: Mapping[int, float], same: Collection[int], n: float, label: LabelMoments | None
+) -> Plan:
+    design, target = plan.design.with_origins(origins, same) if origins else plan.design, plan.design.target
     centre = target.centre if label is None else _centre(target.centre, n, label)
     if isinstance(target, Numeric) and centre != target.centre and _has_constant(design):
         design = replace(design, target=centred_at(target.label, centre))
@@ -85,18 +94,20 @@ def _centre(before: float, n: float, label: LabelMoments) -> float:
     return float(round((before + mean) / grain) * grain)
 
 
-def _origins(plan: Plan, found: Moments, ends: Ends) -> dict[int, float]:
+def _origins(plan: Plan, found: Moments, ends: Ends) -> Origins:
     """Of the coordinates that are far from 0. That of a constant is the constant."""
-    made = {}
+    made, same = dict[int, float](), set[int]()
     for c in flat(plan.design, found, FAR):
         least, most = ends(c)
         origin = least if is_constant(least, most) else min(max(mean_of(plan.design, found, c), least), most)
         if abs(origin) > LARGE or not is_constant(least, most):
             made[c.index] = origin
-    return made
+            if most - least <= LAST * max(abs(least), abs(most)):
+                same.add(c.index)
+    return made, same
 
 
-def _origins_of_rows(plan: Plan, rows: Rows, weights: Array) -> dict[int, float]:
+def _origins_of_rows(plan: Plan, rows: Rows, weights: Array) -> Origins:
     total, squares = (np.zeros(plan.design.size) for _ in range(2))
     with np.errstate(all="ignore"):  # what is not finite is refused later
         for c in plan.design.coordinates:
@@ -105,4 +116,4 @@ def _origins_of_rows(plan: Plan, rows: Rows, weights: Array) -> dict[int, float]
                 total[c.index], squares[c.index] = weights @ x, weights @ (x * x)
     unknown = np.full(plan.design.size, np.nan)
     found = Moments(float(weights.sum()), 0.0, 0.0, total, squares, unknown, unknown)
-    return _origins(plan, found, ends_in(rows)) if np.isfinite(squares).all() else {}
+    return _origins(plan, found, ends_in(rows)) if np.isfinite(squares).all() else NONE

@@ -1,5 +1,6 @@
 """From a feature query to the data of a design: the first steps of training, counting and explaining."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -14,7 +15,7 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.constraints import Covariances
-from sqlsvm.plan.design import Design, with_top
+from sqlsvm.plan.design import NOWHERE, Design, with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
@@ -92,11 +93,13 @@ def prepared(
     options: ProblemOptions,
     target: Target | None = None,
     effort: Effort | None = None,
+    origins: Mapping[str, float] = NOWHERE,
 ) -> Data:
     """Balanced class weights need a count of the classes first. If an effort is given, the rows of a join that is small
-    for it are read."""
+    for it are read. `origins`: of the numbers of a model."""
     work.clock.begin("reading")
     plan, catalog = planned(work.facts, query, options, target)
+    plan = replace(plan, design=plan.design.at_origins(origins))
     check_repeated(plan, catalog, options.categorical)
     covariances = _audited(work, query, options, plan.design.target)
     if isinstance(options.class_weight, tuple):

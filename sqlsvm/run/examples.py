@@ -68,7 +68,7 @@ def _examples(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> Exampl
 
 
 def _values(scaling: Scaling, rows: SampleRows, e: Element) -> Array:
-    centre, width = scaling.scale(e)
+    centre, width, _ = scaling.scale(e)
     return np.asarray(centre + width * rows.numbers[:, e.place].astype(float))
 
 

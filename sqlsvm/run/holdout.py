@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.errors import DataError
+from sqlsvm.plan.design import NOWHERE
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Classes, Target
@@ -44,11 +45,12 @@ def prepared_part(
     part: Part,
     effort: Effort | None = None,
     target: Target | None = None,
+    origins: Mapping[str, float] = NOWHERE,
 ) -> Data:
     """A part of a marked query, as `prepared` makes it. The values of both parts decide which label is positive."""
     target = target or options.target(work.engine, query)
     with _told_of(holdout, part):
-        return prepared(work, kept(work, part_of(part)(query, work.facts)), options, target, effort)
+        return prepared(work, kept(work, part_of(part)(query, work.facts)), options, target, effort, origins)
 
 
 def counted_part(

@@ -98,7 +98,10 @@ class JoinOracle:
         return bool(width) and isinstance(self._counting(width), Lines)
 
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
-        found = self.loss.size(cut.value_low + cut.error, self._origin)
+        mean = cut.value_low + cut.error
+        if cut.buckets is not None and not self.loss.knots:  # slopes are those at rounded residuals
+            mean = 2.0 * (mean + cut.error)
+        found = self.loss.size(mean, self._origin, self.rounding.share)
         counted, shared = self._counting(cut.width), frozenset() if cut.buckets is None else self._shareable
         if not (shared or isinstance(counted, Lines)):
             return found

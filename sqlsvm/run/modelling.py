@@ -23,6 +23,7 @@ from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import constants, ids, made_once, nulls, one_class, only_class, predicts_one
 from sqlsvm.run.problems import Problem
+from sqlsvm.run.rounding import is_far
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
@@ -50,6 +51,8 @@ def model_of(
     scaling, beta = problem.scaling, solution.beta
     constant = next((e for e in scaling.numbers if not e.feature), None)
     guessed = _guessed(training, design.target, known.label_values)
+    scales = {e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature}
+    theta, centre = scaling.to_raw(beta), design.target.centre
     return Model(
         name=name,
         engine=database_of(engine, problem.work.engine),
@@ -69,14 +72,15 @@ def model_of(
         **asdict(proof),
         gap=proof.gap,
         converged=solution.converged,
-        intercept=float(design.moved(scaling.to_raw(beta))[constant.index]) + design.target.centre if constant else 0.0,
+        intercept=float(design.moved(theta)[constant.index]) + centre if constant else 0.0,
+        base=float(theta[constant.index]) if constant and is_far(problem) else None,
         weights=_weights(problem, beta, training.problem.nulls),
         label_centre=design.target.centre,
         label_width=scaling.label,
         threshold=training.threshold,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
-        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
+        scaling=scales,
         notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)),
         history=tuple(as_json(record) for record in solution.history),
         options=training.kept,
@@ -141,13 +145,14 @@ def _notes(
     some: Drawn | None,
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
-    beta, proof = solution.beta, solution.certificate
+    beta = solution.beta
     decided = beta.copy()
     decided[[e.place for e in problem.scaling.numbers if not e.feature]] -= training.threshold
     if problem.in_group and problem.drawn:  # there may be very many: the model says the rest once
         signed = problem.plan.design.target.signed
         if one := one_class(problem.drawn, decided) if signed else None:
             yield predicts_one(label_values[one > 0])
+        yield from _of_proof(training, solution)
         return
     yield from made_once(problem.query)
     yield from dict.fromkeys(f"{f.name} is a second output called {f.twin}" for f in problem.query.features if f.twin)
@@ -164,6 +169,18 @@ def _notes(
     yield from (each.note for each in problem.query.maps if each.note)
     read = {output.name for output in problem.query.outputs}
     yield from (f"{name} is a number: {TIMES[t].said}" for name, t in problem.query.times.items() if name in read)
+    yield from _of_proof(training, solution)
+    if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
+        return
+    if only := only_class(problem, replace(solution, beta=decided), penalty, some):
+        said = predicts_one(label_values[only > 0])
+        as_they_are = training.problem.class_weight == "none"
+        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
+
+
+def _of_proof(training: Training, solution: Solution) -> Iterator[str]:
+    """Where a gap says less than it seems to."""
+    proof = solution.certificate
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
@@ -172,12 +189,6 @@ def _notes(
     if not solution.converged and solution.parts and solution.parts.largest == "rounding":
         share = solution.parts.rounding
         yield f"{share:.2g} of the gap is what the rounding of sums of doubles may do: more passes prove no more"
-    if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
-        return
-    if only := only_class(problem, replace(solution, beta=decided), penalty, some):
-        said = predicts_one(label_values[only > 0])
-        as_they_are = training.problem.class_weight == "none"
-        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
 
 
 def trained_on(engine: Engine, text: str, problem: Data) -> TrainedOn:

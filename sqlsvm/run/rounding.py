@@ -8,13 +8,16 @@ import numpy as np
 from sqlsvm.plan.sums import Rows, Terms, met, terms
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.rounding import Rounding
+from sqlsvm.solve.rounding import UNIT, Rounding, Stored
 
 WHOLE = 2.0**53
 """Counts below it are not rounded."""
 
 CHANGES = 8
 """More than a loss has where the two sides meet: each is one entry more."""
+
+FAR = 1e3
+"""A label whose mean is so many deviations."""
 
 FEW = 64
 """More than the operations on one value that are no sums: products along the tree, scaling, dividing by N."""
@@ -28,13 +31,14 @@ def rounding(problem: Data, *, whole: bool = True, shared: Collection[int] = ())
     # With several bags a cut is the difference of two sums. N is a sum too, and so are balanced weights.
     sums = (1 if plan.centre is None else 2) + (2 if rounded else 0)
     steps = sums * (longest + FEW * len(plan.tree.nodes) + 2 * design.size)
-    return Rounding.after(steps, _sizes(problem), len(design.dictionaries))
+    return Rounding.after(steps, _sizes(problem), len(design.dictionaries), **_stored(problem))
 
 
 def of_rows(problem: Data, rows: int) -> Rounding:
     """Where all rows are in memory: their features are scaled, their shares are divided, and they are added up."""
     design = problem.plan.design
-    return Rounding.after(3 * (rows + FEW + 2 * design.size), _sizes(problem), len(design.dictionaries))
+    steps = 3 * (rows + FEW + 2 * design.size)
+    return Rounding.after(steps, _sizes(problem), len(design.dictionaries), **_stored(problem))
 
 
 def of_lists(problem: Data, shared: Collection[int] = ()) -> Rounding:
@@ -43,6 +47,28 @@ def of_lists(problem: Data, shared: Collection[int] = ()) -> Rounding:
         return rounding(problem, whole=False, shared=shared)
     longest = sum(_most(problem, t, shared) for t in met(problem.plan))
     return Rounding.after(CHANGES * longest + FEW, _sizes(problem), len(problem.plan.design.dictionaries))
+
+
+def is_far(problem: Data) -> bool:
+    """Do scores need digits that the intercept has no room for: is the mean of the label, or are numbers far from 0?"""
+    label, design = problem.moments.label, problem.plan.design
+    size = 0.0 if label is None else (label.squares / problem.moments.n) ** 0.5
+    return abs(design.target.centre) > FAR * size or any(c.origin for c in design.coordinates)
+
+
+def _stored(problem: Data) -> Stored:
+    """What a stored score loses, and that of a pass does not: in the last sum, with the centre of the label, or in all
+    sums if that is in the intercept; and where several terms that are far from 0 are one number."""
+    design, scaling = problem.plan.design, problem.scaling
+    sums = 3 if is_far(problem) else len(design.numbers) + len(design.dictionaries) + 2
+    far = np.zeros(scaling.dimension)
+    for e in scaling.numbers:
+        terms = design.numbers.get(e.feature, ())
+        if len(terms) > 1:
+            far[e.place] = 3.0 * UNIT * sum(abs(c.origin) for c in terms) * abs(scaling.matrix[e.place, e.index])
+    loss = problem.plan.loss
+    bend = max((piece.bend for piece in loss.near.loss.pieces), default=0.0) if loss.bent else 0.0
+    return {"label": sums * UNIT * abs(design.target.centre), "far": far, "bend": bend}
 
 
 def _most(problem: Data, t: Terms, shared: Collection[int]) -> float:

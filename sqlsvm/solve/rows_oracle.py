@@ -8,7 +8,7 @@ from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.rounding import Rounding
+from sqlsvm.solve.rounding import UNIT, Rounding
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RowsOracle:
         return True
 
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
-        return self.loss.size(cut.value_low, self._local.origin)
+        return self.loss.size(cut.value_low, self._local.origin, self.rounding.share or UNIT)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         return self._local.cut(beta, width)

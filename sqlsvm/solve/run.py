@@ -161,7 +161,8 @@ class Run(Log, Generic[Asked]):
         linear = slope * rounding.reach(point)
         terms = offset + (cut.value_low + cut.error if self.oracle.adds_values(cut.width) else linear)
         others = cut.error + self.penalty.value(point)  # infinite if it was made for other constraints
-        self._rounded.append(rounding.of_value(terms, others if isfinite(others) else 0.0))
+        value = rounding.of_value(terms, others if isfinite(others) else 0.0)
+        self._rounded.append(value + rounding.of_stored(point, slope))
         super().add(point, cut, seconds, strength)
         self._check_rows()
 

@@ -1,5 +1,6 @@
 """Columns that are far from 0, next to their deviation: they are measured from their means, and so proven."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
 from sqlsvm.run.train import train, train_each
 from tests.evaluating import evaluate_model
 from tests.ground import svm
@@ -82,7 +85,7 @@ def test_it_is_proven_and_evaluated(engine: Engine, in_memory: int, nulls: bool)
     right = float(np.mean(np.where(rows.x @ beta > 0, 1, -1) == rows.y))
     assert found.accuracy.value == pytest.approx(right, abs=2e-3)
     place = {name: n for n, (name, _) in enumerate(rows.columns)}
-    assert model.notes[0] == "feature c is 1.7e+09 in every row of the join: its scaled weight is 0"
+    assert "feature c is 1.7e+09 in every row of the join: its scaled weight is 0" in model.notes
     assert model.scaling["t"].centre == pytest.approx(rows.centre[place["t"]] + TIME, rel=1e-12)
     assert model.scaling["z"].width == pytest.approx(rows.width[place["z"]], rel=1e-6)
 
@@ -135,3 +138,63 @@ def test_the_label_is_centred_over_the_join(engine: Engine, weight: str | None, 
         model = train(engine, "m", made.query, training(lam=1e-2, loss="absolute", in_memory=in_memory, weight=weight))
     assert model.converged
     assert model.label_centre == pytest.approx(1000, abs=1)
+
+
+LOSSY = [(7.33e9, 1e-6), (1e9, 1e-5), (1e12, 1.0), (2.45e9, 6.6e-6)]
+"""Means and deviations of which intercept + weight * column keeps few digits, or none."""
+
+
+@pytest.mark.parametrize("in_memory", [0, 100_000])
+@pytest.mark.parametrize(("mean", "deviation"), LOSSY)
+def test_the_bounds_are_those_of_the_stored_scores(
+    shared_engine: Engine, mean: float, deviation: float, in_memory: int
+) -> None:
+    made = one_column(mean, deviation)
+    with made.created(shared_engine):
+        model = train(shared_engine, "m", made.query, training(lam=1e-4, in_memory=in_memory, tol=1e-5))
+        stored = Model.from_json(json.loads(json.dumps(model.as_json())))
+        rows = shared_engine.fetch(predict(shared_engine, stored, made.query))
+        found = evaluate_model(shared_engine, stored)
+    sign = np.where(rows["y"] > 0, 1.0, -1.0)
+    squares = sum(w.scaled_weight**2 for w in model.weights) + (model.scaled_intercept or 0.0) ** 2
+    for ours in (rows["score"], scores(stored, rows)):
+        value = np.maximum(0.0, 1.0 - sign * ours).mean() + model.lam * squares
+        assert model.objective * (1 - 1e-12) <= value <= model.objective_upper * (1 + 1e-12)
+    assert model.converged
+    assert isinstance(found, Evaluation)
+    assert found.accuracy.value == pytest.approx(np.mean(np.sign(rows["score"]) == sign), abs=1e-9)
+
+
+def one_column(mean: float, deviation: float, rows: int = 200) -> Join:
+    rng = np.random.default_rng(1)
+    z, noise, x = rng.normal(size=rows), rng.normal(size=rows), mean + deviation * rng.normal(size=rows)
+    f = {"y": (x - mean + 0.3 * deviation * noise > 0).astype(int), "x": x, "z": z, "g": np.arange(rows) % 2}
+    f["c"] = np.where(np.arange(rows) % 3 == 0, np.nextafter(mean, np.inf), mean)
+    f["t"] = mean + np.where(np.arange(rows) % 4, z, noise) * deviation
+    created = "CREATE TABLE f (y INT, x FLOAT8, z FLOAT8, g INT, c FLOAT8, t FLOAT8)"
+    return Join(created, {"f": f}, "SELECT f.y, f.x, f.z FROM f")
+
+
+@pytest.mark.parametrize("in_memory", [0, 100_000])
+def test_a_column_that_differs_in_its_last_bit_is_constant(shared_engine: Engine, in_memory: int) -> None:
+    made = one_column(7.33e9, 1.0)
+    with made.created(shared_engine):
+        model = train(shared_engine, "m", "SELECT y, z, c FROM f", training(lam=1e-2, in_memory=in_memory))
+    weight = {w.feature: w.weight for w in model.weights}
+    assert (weight["c"], model.converged) == (0.0, True)
+    assert model.notes[0] == "feature c is 7.33e+09 in every row of the join: its scaled weight is 0"
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@pytest.mark.parametrize("in_memory", [0, 100_000])
+def test_a_label_loses_digits_next_to_its_centre(shared_engine: Engine, in_memory: int, loss: str) -> None:
+    """The upper bound is that of scores that are added to 10^9, which has a grain of 10^-7."""
+    made = one_column(1e9, 1e-6)
+    asked = training("t", loss=loss, lam=1e-4, in_memory=in_memory, scale="none")
+    with made.created(shared_engine):
+        model = train(shared_engine, "m", "SELECT t, z FROM f", asked)
+        rows = shared_engine.fetch(predict(shared_engine, model, "SELECT t, z FROM f"))
+    z = rows["t"] - rows["score"]
+    squares = sum(w.scaled_weight**2 for w in model.weights) + (model.scaled_intercept or 0.0) ** 2
+    value = (np.abs(z).mean() if loss == "absolute" else (z * z).mean() / 2) + model.lam * squares
+    assert model.objective <= value <= model.objective_upper

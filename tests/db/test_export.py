@@ -54,6 +54,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "maps": {"map": ["spline:x:4", "poly2:d", "nystroem:d:3", "net:d:2", "bins:size:4", "fourier:f:5"]},
     "components": {"map": ["pca:3"]},
     "logistic": {"loss": "logistic"},
+    "far": {"map": ["spline:z:2"]},
 }
 
 
@@ -61,15 +62,19 @@ def fitted(engine: Engine, kind: str) -> tuple[Model, Rows]:
     """A model, and the rows of its query with their scores, also some that the training has not seen."""
     build(engine, TABLES)
     options = {"nulls": "mean", "categorical": ["month"], **OPTIONS.get(kind, {})}
-    if kind == "numbers":
-        model = RelationalSVR(1e-2, **options).fit(engine, f"SELECT f.t, {FEATURES}", "t").model_
+    features = FEATURES.replace("f.x", "f.x / 1e4 + 1e9 AS x").replace("d.z", "d.z + 1e10 AS z")
+    features = features if "far" in kind else FEATURES
+    if "numbers" in kind:
+        t = "f.t + 1e9 AS t" if "far" in kind else "f.t"
+        model = RelationalSVR(1e-2, **options).fit(engine, f"SELECT {t}, {features}", "t").model_
     else:
-        model = RelationalSVC(1e-2, **options).fit(engine, f"SELECT f.y, {FEATURES}", "y").model_
-    text = f"SELECT f.y, {FEATURES} WHERE f.size < 50 UNION ALL SELECT true, 99, true, 'new', 44, 1, NULL"
+        model = RelationalSVC(1e-2, **options).fit(engine, f"SELECT f.y, {features}", "y").model_
+    assert ("far" in kind) == (model.base is not None)
+    text = f"SELECT f.y, {features} WHERE f.size < 50 UNION ALL SELECT true, 99, true, 'new', 44, 1, NULL"
     return model, engine.fetch(predict(engine, model, text, probability=model.probability is not None))
 
 
-KINDS = [*OPTIONS, "numbers"]
+KINDS = [*OPTIONS, "numbers", "far numbers"]
 
 
 @pytest.mark.thin(3)
@@ -81,8 +86,8 @@ def test_onnx(duckdb: Engine, kind: str) -> None:
     outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs(model, rows)), strict=True))
     known = ~np.array([value is None for value in rows["tone"].tolist()]) | (kind != "top")
     np.testing.assert_allclose(outputs["score"][known, 0], rows["score"][known], rtol=1e-11, atol=1e-11)
-    assert ("label" in outputs) == (kind != "numbers")
-    if kind != "numbers":
+    assert ("label" in outputs) == ("numbers" not in kind)
+    if "numbers" not in kind:
         assert outputs["label"][known, 0].tolist() == rows["prediction"][known].astype(bool).tolist()
     if model.probability:
         np.testing.assert_allclose(outputs["probability"][known, 0], rows["probability"][known], atol=1e-12)
@@ -107,9 +112,9 @@ def test_sklearn(duckdb: Engine, kind: str) -> None:
     frame = pd.DataFrame({name: values.tolist() for name, values in rows.items()}).sample(
         frac=1.0, axis=1, random_state=1
     )
-    found = loaded.predict(frame) if kind == "numbers" else loaded.decision_function(frame)
+    found = loaded.predict(frame) if "numbers" in kind else loaded.decision_function(frame)
     np.testing.assert_allclose(found, rows["score"], rtol=1e-9, atol=1e-9)
-    if kind != "numbers":
+    if "numbers" not in kind:
         assert loaded.predict(frame).tolist() == rows["prediction"].astype(bool).tolist()
 
 

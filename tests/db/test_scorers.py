@@ -1,6 +1,7 @@
 """One score, however it is made: random models by the AST, by psql's functions and in memory, to the last bit."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sqlglot import exp
 from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.model.memory import scores
-from sqlsvm.model.model import Model
+from sqlsvm.model.model import FeatureScale, Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.weights import Weight
 from sqlsvm.options import Nulls
@@ -72,7 +73,12 @@ def weighed(rng: np.random.Generator, nulls: Nulls) -> Model:
         else:
             weights.append(number(feature, float(rng.normal()), float(rng.normal()) if nulls == "mean" else None))
     facts = {"booleans": ["b"], "padded": ["p"], "label_values": ["no", "yes"]}
-    return modelled(weights, float(rng.normal()), name="one", nulls=nulls, trained_on=facts)
+    made = modelled(weights, float(rng.normal()), name="one", nulls=nulls, trained_on=facts)
+    if rng.random() < 0.5:
+        return made
+    far: tuple[str, ...] = ("x", "n")
+    scaling = {name: FeatureScale(0.0, 1.0, float(rng.normal())) for name in far if name in made.features}
+    return replace(made, base=float(rng.normal()), label_centre=float(rng.normal()), scaling=scaling)
 
 
 @pytest.fixture

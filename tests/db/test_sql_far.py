@@ -15,8 +15,6 @@ from tests.ground.trained import sensible
 
 CASES: dict[str, dict[str, Any]] = {
     "classes": {},
-    "a fair covariance": {"constrain": ("fair:t:0.01",)},
-    "a row of custom": {"constrain": ('custom:[{"intercept": 1, "weights": {"t": 1.7e9, "u": 3e8}, "at_most": 0.2}]',)},
     "a free intercept": {"intercept": "free"},
     "a label of 1e9": {"loss": "huber", "label": "t"},
 }

@@ -9,7 +9,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError, only_finite
 from sqlsvm.options import Scale
 from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role
-from sqlsvm.plan.scaling import Moments, check_values, means, scaling
+from sqlsvm.plan.scaling import Moments, check_values, flat, means, scaling
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature
 from sqlsvm.query.rewrites.nulls import without_nulls
@@ -191,3 +191,11 @@ def test_dropping_nulls_drops_what_has_no_match() -> None:
         tables={"flights": ["late", "tailnum"]},
     )
     assert lines(without_nulls(query, NoKeys()))[1] == "from planes AS p WHERE NOT p.seats IS NULL"
+
+
+@pytest.mark.parametrize(("deviation", "is_flat"), [(0.9e-5, True), (1.1e-5, False)])
+def test_a_number_is_flat_if_its_deviation_is_less_than_a_share_of_its_size(deviation: float, is_flat: bool) -> None:
+    """10^-5 of it: then its squares have lost the digits of its variance."""
+    design = made([("a", "value")])
+    x = np.array([[1.0 + deviation, 0.0, 0.0], [1.0 - deviation, 0.0, 0.0]])
+    assert bool(flat(design, moments_of(x))) is is_flat

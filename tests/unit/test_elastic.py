@@ -181,6 +181,12 @@ def test_the_interval_of_a_free_intercept_has_all_good_points() -> None:
         assert low <= beta[0] <= high
 
 
+def test_other_weights_widen_the_interval_by_what_they_may_add() -> None:
+    known = Free(0, named("absolute"), [Side(1.0, 1.0, 5.0, 5.0, np.array([1.0, 3.0, -4.0]))])
+    alone, with_others = known.within(2.0, 0.0), known.within(2.0, 0.5)
+    assert with_others == (alone[0] - 2.5, alone[1] + 2.5)
+
+
 def test_the_known_cuts_are_below_the_loss() -> None:
     for loss in ("hinge", "squared_hinge", "logistic", "modified_huber"):
         oracle, rng = with_loss(drawn(5), loss), np.random.default_rng(0)

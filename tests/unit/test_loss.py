@@ -152,6 +152,16 @@ def test_many_residuals_have_the_values_that_each_has(loss: Loss) -> None:
     )
 
 
+@pytest.mark.parametrize("wide", [1e-9, 1e-5, 1e-2])
+def test_the_size_of_small_residuals_is_small(wide: float) -> None:
+    """However large delta is, up to what computing one row may lose."""
+    z = wide * np.random.default_rng(1).normal(size=1000)
+    for loss in (HUBER, SQUARED, SQUARED_HINGE, MODIFIED_HUBER):
+        offset, slope = loss.size(float(loss.value(z).mean()), wide, 1e-3)
+        assert slope <= 3.0 * wide + 1e-12
+        assert offset <= 5.0 * wide * wide + 1e-12
+
+
 def test_the_size_of_the_hinge_is_one() -> None:
     assert HINGE.size(0.0, 1.0) == HINGE.size(100.0, 1.0) == Logistic().size(1.0, 0.0) == (1.0, 1.0)
 

@@ -201,6 +201,9 @@ FIELDS = {
     18: _FORM_14 | {"label_width", "l1", "threshold", "share"},
     19: _FORM_14
     | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"},
+    20: _FORM_14
+    | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"}
+    | {"base", "origin"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
 form 17 classes."""

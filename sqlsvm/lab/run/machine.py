@@ -46,7 +46,7 @@ class Learned:
     converged: bool
 
     def put_into(self, model: Model) -> Model:
-        return replace(model, intercept=self.intercept, scaled_intercept=None, support=self.support)
+        return replace(model, intercept=self.intercept, scaled_intercept=None, base=None, support=self.support)
 
 
 def learned(

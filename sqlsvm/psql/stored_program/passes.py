@@ -17,6 +17,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.weighting import Ramp, Weighting
 from sqlsvm.plan.plan import Plan
 from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.loss.piecewise import COMPUTED
 
 WIDTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 """The widths of soft passes, as shares of the one that the sample asks for."""
@@ -77,13 +78,14 @@ def facts_of_loss(loss: Loss, slopes: Sequence[float]) -> dict[str, Any]:
     that have classes have one origin. psi is at least what the pieces say. `slopes` are some of the steepest ones."""
     origins = (1.0, 2.0) if loss.origin is None else (loss.origin, loss.origin)
     growth, more = (np.array(loss.growth(origin)) for origin in origins)
-    near, (steepest, dual) = loss.near, loss.bounds
+    near, (steepest, dual), (steep, rise) = loss.near, loss.bounds, loss.steepness()
+    lost, of_slope = (COMPUTED / 64.0 * size for size in loss.computed)  # sums lose as much as 64 operations at least
     found: dict[str, Any] = {
         "origin": loss.origin,
         "bent": min(loss.bent, LARGEST),
-        "growth": growth.tolist(),
+        "growth": (growth + np.array([lost, 0.0, 0.0])).tolist(),
         "growth_by_origin": (more - growth).tolist(),
-        "steepness": list(loss.steepness()),
+        "steepness": [steep + of_slope, rise],
     }
     if isfinite(steepest):
         found |= {"steepest": steepest, "dual": dual}

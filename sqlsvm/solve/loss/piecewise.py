@@ -16,9 +16,13 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.blocks import in_blocks
+from sqlsvm.solve.rounding import UNIT
 
 NOISE = 1e-13
 """What changes add up to may miss 0 by this share of them."""
+
+COMPUTED = 8.0
+"""More than the operations by which a row's psi and psi' are computed on a piece."""
 
 NARROWEST = 1e-9
 """A ramp that is narrower than this share of its distance from 0 would be lost to rounding."""
@@ -83,14 +87,18 @@ class Loss(ABC):
     def steepness(self) -> tuple[float, float]:
         """a and b of `size`, for the slopes of rows."""
 
-    def size(self, mean: float, origin: float) -> tuple[float, float]:
+    computed = 0.0, 0.0
+    """psi*(u) and u may be sums of numbers of this size, where they are far smaller."""
+
+    def size(self, mean: float, origin: float, share: float = 64.0 * UNIT) -> tuple[float, float]:
         """a + b sqrt(mean) + c mean: numbers that the mean of |u o| + |psi*(u)| and the root of the mean of u^2 do not
         exceed, where u are the slopes of rows on which the mean of psi is this, and their origins o have this root of
-        the mean square."""
+        the mean square. With what computing them for one row may lose, if this share is what sums of rows lose."""
         (a, b, c), mean = self.growth(origin), max(mean, 0.0)  # rounding may have made it less
         (steepest, rise), (most, at_most) = self.steepness(), self.bounds
         offset, slope = a + b * mean**0.5 + c * mean, steepest + rise * mean**0.5
-        return float(min(offset, most * abs(origin) + at_most)), float(min(slope, most))
+        lost, of_slope = (COMPUTED * UNIT / share * size for size in self.computed)
+        return float(min(offset, most * abs(origin) + at_most) + lost), float(min(slope, most) + of_slope)
 
     def unit(self, width: float) -> float:
         """That of psi, where residuals are measured in this width: the width or, where psi is curved, its square."""
@@ -247,16 +255,32 @@ class Piecewise(Loss):
         return sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
 
     def growth(self, origin: float) -> tuple[float, float, float]:
-        """psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
+        """psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term. Without knots it goes
+        from -min psi, where its slope is the residual there, and what that grows by are its jumps and its bends."""
+        if not self.knots:
+            (_, rise), dual, at = self.steepness(), self.dual, np.zeros(1)
+            least, place = (abs(float(found[0])) for found in (dual.value(at), dual.slope(at)))
+            far, inverse = abs(origin) + place + sum(c.jump for c in dual.changes), max(p.bend for p in dual.pieces)
+            return least, far * rise, inverse / 2.0 * rise**2
         (steepest, rise), bends = self.steepness(), [p.bend for p in self.pieces if p.bend]
         far, value = (float(np.abs(found).max()) for found in (self._places, self._values))
         far, inverse = abs(origin) + far, _inverse(2.0 * min(bends, default=0.0))
         constant = far * steepest + value + inverse * (2.0 * steepest) ** 2
         return constant, far * rise + inverse * 4.0 * steepest * rise, inverse * rise**2
 
+    @property
+    def computed(self) -> tuple[float, float]:  # type: ignore[override]
+        """A piece that is described where it is not least, as that of huber, is 0 by cancelling."""
+        if self.knots or not any(p.bend and (p.slope or p.value) for p in self.pieces):
+            return 0.0, 0.0
+        far, value, steepest = (float(np.abs(e).max()) for e in (self._places, self._values, self._slopes))
+        return value + far * steepest, steepest
+
     def steepness(self) -> tuple[float, float]:
         """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
-        at least 0. So |u| <= S + rise sqrt(psi)."""
+        at least 0. So |u| <= S + rise sqrt(psi). Without knots S is 0: psi falls by u^2 / (2 q) in a step of -u / q."""
+        if not self.knots:
+            return 0.0, (2.0 * max(p.bend for p in self.pieces)) ** 0.5
         steepest = max(*(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
         return steepest, (2.0 * max(p.bend for p in self.pieces)) ** 0.5
 
