@@ -174,7 +174,12 @@ def wrong(engine: Engine, con: Any, asked: Question, model: Model) -> str:
         name, value = (
             "accuracy",
             float(
-                np.mean([str(a) == str(b) for a, b in zip(label[there].tolist(), said[there].tolist(), strict=True)])
+                np.mean(
+                    [
+                        a == b or str(a) == str(b)
+                        for a, b in zip(label[there].tolist(), said[there].tolist(), strict=True)
+                    ]
+                )
             ),
         )
     measured = MEASURES[name].value(answer)
@@ -230,7 +235,7 @@ def tuned(seen: Any, later: Any, label: str, *, of_numbers: bool) -> tuple[Any, 
             both[name] = both[name].astype("int64") / 8.64e13
         elif both[name].dtype == bool:
             both[name] = both[name].astype(float)
-    both = pd.get_dummies(both, dtype=float)
+    both = pd.get_dummies(both, dtype=float).astype(float)
     head = both.iloc[: len(seen)]
     both = both.fillna(head.mean()).fillna(0.0)
     x = StandardScaler().fit(both.iloc[: len(seen)]).transform(both)
