@@ -14,15 +14,16 @@ WITH named AS (
     (a.aggmfinalfn::oid), (a.aggcombinefn::oid)) AS part (oid)
   UNION ALL SELECT o.oprname, o.oprnamespace, o.oprcode::oid FROM pg_catalog.pg_operator AS o
 )"""
-# All of a name: another function of it may fit better. A database that was restored elsewhere has other numbers.
+# All of a name: another function of it may fit better. A database that was restored elsewhere has other numbers. Each
+# text is written several times, which takes the values out of string_agg in sqlglot.
 MEANINGS = """\
 SELECT 'database' AS kind, '' AS schema, CAST(d.datname AS text) AS name,
   CONCAT(c.system_identifier, ' ', d.oid) AS oids, NULL AS owner
 FROM pg_catalog.pg_database AS d CROSS JOIN pg_catalog.pg_control_system() AS c
 WHERE d.datname = current_database()
 UNION ALL
-SELECT a.kind, a.schema, a.name, coalesce(string_agg(CAST(f.oid AS text), ' ' ORDER BY f.oid), ''),
-  string_agg(DISTINCT CAST(r.rolname AS text), ', ')
+SELECT a.kind, a.schema, a.name, coalesce(array_to_string(array_agg(CAST(f.oid AS text) ORDER BY f.oid), ' '), ''),
+  nullif(array_to_string(array_agg(DISTINCT CAST(r.rolname AS text)), ', '), '')
 FROM unnest(CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS text[])) AS a(kind, schema, name)
 LEFT JOIN (
   SELECT 'relation' AS kind, relnamespace AS space, relname AS name, oid, relowner AS owner FROM pg_catalog.pg_class
@@ -65,13 +66,13 @@ WHERE kind IN ('r', 'f', 'p') AND NOT is_held AND NOT starts_with(name, 'sqlsvm_
   WHEN pg_partition_root(oid) <> oid THEN pg_partition_root(oid) IN (SELECT oid FROM known)
   ELSE EXISTS (SELECT FROM known WHERE NOT EXISTS (
     SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = known.oid AND a.attnum > 0 AND NOT a.attisdropped
-      AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS b
-        WHERE b.attrelid = read.oid AND b.attname = a.attname AND b.atttypid = a.atttypid))) END
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS other
+        WHERE other.attrelid = read.oid AND other.attname = a.attname AND other.atttypid = a.atttypid))) END
 ORDER BY 1 LIMIT 1"""
 
 # What the system has for these functions now, whatever the snapshot says.
 DEFINED = f"""{NAMED}
-SELECT md5(string_agg(pg_get_functiondef(p.oid), '' ORDER BY p.oid)) AS found
+SELECT md5(array_to_string(array_agg(pg_get_functiondef(p.oid) ORDER BY p.oid), '')) AS found
 FROM unnest($1::text[], $2::text[]) AS called (schema, name)
 JOIN pg_catalog.pg_namespace AS s ON s.nspname = called.schema
 JOIN named ON named.name = called.name AND named.space = s.oid

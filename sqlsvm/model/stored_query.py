@@ -49,9 +49,12 @@ def _check_same(model: Model, then: Sequence[Meaning], now: Sequence[Meaning]) -
     for key in sorted(known.keys() | found.keys()):
         before, after = known.get(key), found.get(key)
         if (before.oids if before else "") != (after.oids if after else ""):
+            if not after or not after.oids:
+                hint = f"if it has another name or schema now, {REBIND}"
+                raise EngineError(f"cannot read {key[1]}.{key[2]}: there is no such {key[0]} any more", hint=hint)
             raise EngineError(
                 f"{key[1]}.{key[2]} is another {key[0]} than {_version(model)} was trained on",
-                detail=f"It was {before.said if before else 'nothing'}, and is {after.said if after else 'nothing'}.",
+                detail=f"It was {before.said if before else 'nothing'}, and is {after.said}.",
                 hint=f"if that is right, {REBIND}",
             )
 

@@ -203,5 +203,6 @@ def test_a_column_that_has_changed_its_type_is_no_other_feature(
     model = train(engine, "m", "SELECT y, a, b FROM f", training(lam=0.1))
     other = "b" if column == "a" else "a"
     build(engine, f"CREATE TABLE g AS SELECT y, CAST({column} AS {now}) AS {column}, {other} FROM f")
+    model = replace(model, query="SELECT y, a, b FROM g", trained_on=replace(model.trained_on, names=None))
     with pytest.raises(DataError, match=f"the feature {column} is {said}"):
-        evaluate_model(engine, replace(model, query="SELECT y, a, b FROM g"))
+        evaluate_model(engine, model)

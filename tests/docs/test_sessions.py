@@ -82,11 +82,11 @@ TABLES = """
 
 
 def test_length() -> None:
-    """A page that is read to its end, with a session where one looks first."""
+    """A page that is read to its end: for whom it is, measures next to other tools, then a session."""
     lines = README.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 180
-    assert lines.index("```console") < 25
-    assert lines.index("```console") < next(n for n, line in enumerate(lines) if line.startswith("gap  ")) < 40
+    assert len(lines) < 200
+    assert next(n for n, line in enumerate(lines) if "LightGBM |" in line) < 20
+    assert lines.index("```console") < next(n for n, line in enumerate(lines) if line.startswith("gap  ")) < 55
 
 
 # -- the sessions
