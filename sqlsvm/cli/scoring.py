@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 import click
 
@@ -248,7 +249,11 @@ def _print_sql(wanted: Which, probability: bool) -> None:
     from sqlsvm.model.predict import score_sql
 
     dialect = dialect_of(wanted.dsn) if wanted.dsn else None
-    show_answer(score_sql(wanted.model(), dialect, probability=probability))
+    text = score_sql(wanted.model(), dialect, probability=probability)
+    if sys.stdout.isatty() and any(category(c) == "Cc" and c not in "\n\t" for c in text):
+        hint = "write it to a file: sqlsvm predict ... --sql > score.sql"
+        raise OptionError("the expression has characters that a terminal would act on", hint=hint)
+    show_answer(text)
 
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool, keep_formulas: bool) -> int:

@@ -54,6 +54,8 @@ steps = logging.getLogger(__name__)
 Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
 
+UTC = ("UTC", "Etc/UTC")
+_ZONE = re.compile(r"[\w+:-]+(/[\w+:-]+)*")
 _NAMES = """write table, schema.table or, in double quotes within others, '"My Table"'"""
 
 
@@ -142,9 +144,17 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, 
     curves = curves_of(model, operand) if probability else []
     if model.kinds:
         scores = [score(part, operand) for part in model.against_others]
-        return _text(probabilities_of_classes(scores, curves) if curves else class_of(scores, model.kinds), into)
-    found = score(model, operand)
-    return _text(chance_of(curves[0], found) if curves else found, into)
+        found = probabilities_of_classes(scores, curves) if curves else class_of(scores, model.kinds)
+    else:
+        found = score(model, operand)
+        found = chance_of(curves[0], found) if curves else found
+    return _text(found, into) + _of_zone(model.trained_on.zone)
+
+
+def _of_zone(zone: str | None) -> str:
+    """A comment, where hours and days of a time with a zone are not those of UTC."""
+    is_other = zone and zone not in UTC and _ZONE.fullmatch(zone)
+    return f" /* for a session in the time zone {zone} */" if is_other else ""
 
 
 def _text(found: exp.Expr, dialect: str) -> str:

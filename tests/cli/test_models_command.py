@@ -22,6 +22,7 @@ from sqlsvm.show.models import draw_model, draw_models, draw_weights
 from sqlsvm.store import Store, open_store
 from sqlsvm.terminal import printable
 from tests.cli.command import COMMAND, answer, complaint, environment, sqlsvm
+from tests.ground.modelled import category, modelled
 from tests.ground.models import HOSTILE, model
 
 Place = tuple[str, str]
@@ -188,6 +189,19 @@ def test_drop_asks_on_a_terminal(file: Place, typed: str, left: bool) -> None:
     assert 'Drop every version of the model "late"?' in asked
     assert said == (b"nothing was dropped\n" if left else b"dropped version 1\n")
     assert Path(file[1]).exists() is left
+
+
+def test_a_terminal_gets_no_escapes_of_a_category(tmp_path: Path) -> None:
+    place = ("--model-file", tmp_path / "m.json")
+    open_store(place[1]).save(modelled([category("c", "\x1b[31mred", 1.0)], name="m"))
+    assert "\x1b[31mred" in answer("predict", "m", *place, "--sql")
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "predict", "m", *map(str, place), "--sql"]
+    done = subprocess.run(command, env=environment(), stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 1
+    assert b"characters that a terminal would act on" in done.stderr
 
 
 def test_where_a_model_is(dsn: str, tmp_path: Path) -> None:

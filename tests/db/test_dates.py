@@ -185,3 +185,18 @@ def test_psql_takes_dates(installed: Engine) -> None:
             asked(installed, asks.format("to_jsonb(r) || '{\"d\": 5}'"))
     finally:
         run(installed, "RESET TimeZone; DROP SCHEMA dated CASCADE")
+
+
+def test_the_zone_of_the_session_is_a_part_of_the_model(engine: Engine) -> None:
+    """The hour of an instant depends on it, so each later session takes that of the model."""
+    at = "TIMESTAMPTZ '2024-01-01 00:00:00+00' + n * INTERVAL '1 hour'"
+    rows = f"SELECT {at} AS at, n % 24 AS h FROM GENERATE_SERIES(0, 239) AS r(n)"
+    run(engine, f"CREATE TABLE g AS {rows}")
+    engine.in_zone("Asia/Tokyo")
+    text = "SELECT h < 12 AS y, EXTRACT(HOUR FROM at) AS hour FROM g"
+    model = train(engine, "m", text, training(lam=1e-3))
+    there = evaluate_model(engine, model)
+    assert model.trained_on.zone == "Asia/Tokyo"
+    engine.in_zone("UTC")
+    assert evaluate_model(engine, model) == there
+    assert engine.zone == "Asia/Tokyo"

@@ -3,6 +3,7 @@
 import math
 import random
 import struct
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -25,6 +26,18 @@ def test_numbers_and_categories() -> None:
         f'{ONE} + CAST(-0.1e0 AS DOUBLE PRECISION) * CAST("distance" AS DOUBLE PRECISION)'
         f" + CASE \"carrier\" WHEN 'UA' THEN {HALF} WHEN 'o''k' THEN {ONE} ELSE {ZERO} END"
     )
+
+
+def test_a_comment_names_another_zone_than_utc() -> None:
+    made = modelled([number("distance", 0.5)], 1)
+    for zone, said in (
+        ("Asia/Tokyo", " /* for a session in the time zone Asia/Tokyo */"),
+        ("Etc/UTC", ""),
+        ("*/ x", ""),
+    ):
+        known = replace(made, trained_on=replace(made.trained_on, zone=zone))
+        assert score_sql(known) == score_sql(made) + said
+        assert parse_one(score_sql(known)) == parse_one(score_sql(made))
 
 
 def test_every_dialect_gets_its_own_text() -> None:
