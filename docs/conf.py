@@ -35,7 +35,15 @@ CONTENTS = {
         *("examples/returns/README", "examples/ranking/README"),
     ),
     "Reference": (
-        *("docs/queries", "docs/suggest", "docs/command-line", "docs/options", "docs/sql-functions", "docs/databases"),
+        *(
+            "docs/queries",
+            "docs/suggest",
+            "docs/command-line",
+            "docs/options",
+            "docs/reference",
+            "docs/sql-functions",
+            "docs/databases",
+        ),
         *("docs/questions", "docs/security", "docs/reliability", "CHANGELOG"),
     ),
     "Explanation": (

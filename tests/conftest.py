@@ -57,8 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them. Tests
     are about passes, but their joins are small: the others ask for --in-memory. Other threads of DuckDB cost more than
     they bring where tables have few rows: a tenth of the time."""
-    if config.option.order == "random":  # workers are told the number
-        config.option.order = str(secrets.randbelow(1_000_000))
+    if config.option.order == "random":  # workers get the words of the command, and the number by the environment
+        config.option.order = os.environ.setdefault("PYTEST_ORDER", str(secrets.randbelow(1_000_000)))
     if config.option.profile:
         config.option.markexpr = config.option.markexpr or PROFILES[config.option.profile][0]
         settings.load_profile(config.option.profile)
