@@ -58,7 +58,8 @@ VERBS = (
 HEAD = """# Python reference
 
 This page is for people who look up a class, a method or a parameter. [python.md](python.md) shows how they work
-together, and [options.md](options.md) has each parameter with its values. `help()` shows whole docstrings. `tests/docs/test_reference.py` makes this page.
+together, and [options.md](options.md) has each parameter with its values. `help()` shows whole docstrings.
+`tests/docs/test_reference.py` makes this page.
 
 ## One thing, three names
 
