@@ -421,8 +421,13 @@ class Model(Proven):
     @property
     def added(self) -> tuple[float, float]:
         """What a score adds to the sum of its terms: before them, and after them."""
-        first, last = (self.intercept, 0.0) if self.base is None else (self.base, self.label_centre)
+        first, last = self.trained
         return first - self.threshold, last
+
+    @property
+    def trained(self) -> tuple[float, float]:
+        """What F has in their place: it knows no threshold."""
+        return (self.intercept, 0.0) if self.base is None else (self.base, self.label_centre)
 
     @property
     def total_seconds(self) -> float | None:

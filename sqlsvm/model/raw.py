@@ -33,11 +33,11 @@ def less(theta: Array, plan: Plan, threshold: float) -> Array:
 
 
 def start_of(plan: Plan, model: Model) -> Array:
-    """The same where whatever the model does not know weighs 0: a good place to begin another training."""
+    """The weights of the training, and 0 for what the model does not know: a good place to begin another training."""
     design = plan.design
     model = model.linear()
     known = {term.feature: term for term in model.terms}
-    theta, (before, after) = np.zeros(design.size), model.added
+    theta, (before, after) = np.zeros(design.size), model.trained
     for c in design.coordinates:
         if not c.feature:
             theta[c.index] = before + (after - design.target.centre)
