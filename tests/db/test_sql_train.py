@@ -131,12 +131,11 @@ def test_soft_passes_follow_each_other(installed: Engine, dsn: str) -> None:
         assert_proven(installed, model, truth(installed, join.query, Wish(scale="standard")))
 
 
-@pytest.mark.parametrize("constraint", ["decreasing:x", "fair:x:0.01"])
-def test_a_heap_is_found_when_a_program_is_compiled(installed: Engine, dsn: str, constraint: str) -> None:
-    """From a sample alone, psql took 11 and 24 passes here, and the driver 3."""
+def test_a_heap_is_found_when_a_program_is_compiled(installed: Engine, dsn: str) -> None:
+    """From a sample alone, psql took 11 passes here, and the driver 3."""
     join = JOINS["categories"](np.random.default_rng(3))
     few = training(
-        lam=1e-3, sample=1000, in_memory=0, constrain=(constraint,), categorical=join.categorical, nulls="mean"
+        lam=1e-3, sample=1000, in_memory=0, constrain=("decreasing:x",), categorical=join.categorical, nulls="mean"
     )
     with join.created(installed):
         program = stored_program(installed, join.query, few)
