@@ -97,8 +97,10 @@ class Fitted:
             raise OptionError("this model came without its database", hint="name it: a URL or an engine")
         if query is not None or (database is not None and is_query(database)):
             query = query_of(where, query)
+        from sqlsvm.ask.other_rows import of_query
+
         with self._opened(where) as engine:
-            model = model if query is None else replace(model, query=query, dialect=engine.dialect)
+            model = model if query is None else of_query(engine, model, query)
             own = None if self.offload == "auto" else self.offload
             yield engine, model, None if engine.abilities.in_process else own
 

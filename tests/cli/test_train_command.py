@@ -40,7 +40,7 @@ KEYS = (
     *("label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap", "converged"),
     *("intercept", "weights", "history", "options", "trained_on", "version", "model", "lambda", "features"),
     *("format", "scaled_intercept", "scaling", "label_centre", "constraints", "notes", "phases", "total_seconds"),
-    *("probability", "validation", "maps", "classes", "support", "by", "groups", "skipped", "ungrouped"),
+    *("probability", "base", "validation", "maps", "classes", "support", "by", "groups", "skipped", "ungrouped"),
 )
 
 
