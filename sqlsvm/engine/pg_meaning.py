@@ -45,7 +45,8 @@ WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation'"""
 # there since the snapshot is in another file than the one that the snapshot knows. An index may be new: it has the rows
 # of its table. ATTACH PARTITION and INHERIT wait for no reader, and a plan takes what is attached when it is made. So
 # the session gets a lock that it did not have, and the snapshot does not know why. Only of partitions the system tells
-# what they are part of now. What has been attached to another table has all columns of it.
+# what they are part of now. What has been attached to another table has all columns of it. What the transaction makes
+# or drops itself has a stronger lock.
 MOVED = """\
 WITH RECURSIVE held (oid) AS (
   SELECT unnest($1::int8[])::oid
@@ -62,7 +63,9 @@ WHERE kind IS DISTINCT FROM 't' AND pg_get_indexdef(oid) IS NULL AND file IS DIS
   AND pg_relation_filenode(oid) <> coalesce(file, 0)
 UNION ALL
 SELECT oid::regclass::text || ' became a part of a table that is read,' FROM read
-WHERE kind IN ('r', 'f', 'p') AND NOT is_held AND NOT starts_with(name, 'sqlsvm_') AND CASE
+WHERE kind IN ('r', 'f', 'p') AND NOT is_held AND NOT starts_with(name, 'sqlsvm_')
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_locks AS own
+    WHERE own.pid = pg_backend_pid() AND own.relation = read.oid AND own.mode = 'AccessExclusiveLock') AND CASE
   WHEN pg_partition_root(oid) <> oid THEN pg_partition_root(oid) IN (SELECT oid FROM known)
   ELSE EXISTS (SELECT FROM known WHERE NOT EXISTS (
     SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = known.oid AND a.attnum > 0 AND NOT a.attisdropped

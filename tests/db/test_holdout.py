@@ -10,6 +10,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.other_rows import of_query
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.evaluation import Evaluation
@@ -216,8 +217,7 @@ def test_both_sides_are_evaluated(engine: Engine) -> None:
     parts = evaluate_parts(engine, svc.model_)
     assert list(parts) == list(PARTS)
     everything = engine.fetch(predict(engine, svc.model_))
-    unnamed = replace(svc.model_.trained_on, names=None)
-    there = replace(svc.model_, query=join.query.replace("trips t", "seen t"), trained_on=unnamed, owner="")
+    there = of_query(engine, svc.model_, join.query.replace("trips t", "seen t"))
     seen = engine.fetch(predict(engine, there))
     right, of_seen = ((rows["y"] == rows["prediction"]).sum() for rows in (everything, seen))
     n, n_seen = len(everything["y"]), len(seen["y"])
@@ -252,7 +252,7 @@ def test_rows_of_one_entity_stay_on_one_side(engine: Engine, offload: bool) -> N
     svc.fit(engine, text, "y")
     assert sum(svc.model_.trained_on.held_out.values()) == 2 * held.sum()
     assert svc.model_.join_rows == 2 * (~held).sum()
-    ids = engine.fetch(predict(engine, replace(svc.model_, query=text.replace("SELECT", "SELECT t.id,", 1))))
+    ids = engine.fetch(predict(engine, of_query(engine, svc.model_, text.replace("SELECT", "SELECT t.id,", 1))))
     right = ids["y"] == ids["prediction"]
     unseen = held[ids["id"].astype(int)]
     parts = evaluate_parts(engine, svc.model_)

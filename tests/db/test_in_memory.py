@@ -150,11 +150,10 @@ def test_every_option(engine: Engine, shape: str, options: dict[str, Any]) -> No
 
 
 BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
-    "a label that is NULL": ("UPDATE a SET y = NULL WHERE k = 2", {}),
     "a label that is NaN": ("UPDATE a SET y = 'NaN' WHERE k = 2", {"loss": "huber"}),
     "NaN": ("UPDATE b SET x = 'NaN' WHERE k = 2", {}),
     "infinity": ("UPDATE b SET x = 'Infinity' WHERE k = 2", {}),
-    "NULL": ("UPDATE b SET x = NULL WHERE k = 2", {}),
+    "NULL": ("UPDATE b SET x = NULL WHERE k = 2", {"nulls": "error"}),
     "far from zero": ("UPDATE b SET x = 1e9 + x / 1e3", {"intercept": False}),
     "no row": ("DELETE FROM b", {}),
     "one class": ("UPDATE a SET y = 1 WHERE k IN (SELECT k FROM b)", {}),

@@ -243,6 +243,15 @@ def test_what_is_replaced_cannot_be_read_for_it(engine: Engine) -> None:
     assert len(fetch(engine, exp.select("*").from_("scored"))["score"])
 
 
+def test_what_is_replaced_may_have_the_columns_of_what_is_read(engine: Engine) -> None:
+    model = shop(engine)
+    save(engine, predict(engine, model, "shop"), "scored")
+    for overwrite in (False, True):
+        save(engine, predict(engine, model, "shop"), "again", overwrite=overwrite)
+        save(engine, predict(engine, model, "again"), "more", overwrite=overwrite)
+    assert len(fetch(engine, exp.select("*").from_("more"))["score"]) == 4
+
+
 def test_a_failed_overwrite_leaves_what_was_there(engine: Engine) -> None:
     """Even where it is the table that the rows come from."""
     model = shop(engine)
