@@ -87,6 +87,7 @@ NO_CHECK = {
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_checks_of_scikit_learn(name: str) -> None:
