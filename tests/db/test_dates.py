@@ -94,7 +94,7 @@ def test_a_date_that_is_no_number(tables: Engine, value: str, said: str) -> None
     """The epoch of an infinite date is NULL in DuckDB: it must not count as a missing one."""
     run(tables, f"UPDATE f SET d = {value} WHERE i = INTERVAL '3 hours'")
     with pytest.raises(SqlsvmError, match=said):
-        train(tables, "m", f"SELECT f.y, f.d {FROM}", training())
+        train(tables, "m", f"SELECT f.y, f.d {FROM}", training(nulls="error"))
     if value != "NULL":
         with pytest.raises(SqlsvmError, match=said):
             train(tables, "m", f"SELECT f.y, f.d {FROM}", training(nulls="mean"))
