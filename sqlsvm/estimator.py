@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date, timedelta
+from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -509,13 +510,19 @@ class RelationalSVC(Relational):
         model = self._fitted()
         return model.loss == "logistic" and not model.likely and not model.groups
 
+    @property
+    def _promises_probability(self) -> bool:
+        """Whether a fit will give one: the choice of a lambda that nobody has named measures it too."""
+        return self.probability is not None or self.loss == "logistic" or not isinstance(self.lam, Real)
+
     def __getattribute__(self, name: str) -> Any:
         """What scikit-learn asks for is not there where there is no probability: then it takes the scores."""
-        model = vars(self).get("model_") if name == "predict_proba" else None
-        if model and not (model.likely or self._has_own_probability):
-            raise AttributeError(
-                f"model {model.name} has no probability: train with probability='sigmoid', holdout=0.2"
-            )
+        if name == "predict_proba":
+            model = vars(self).get("model_")
+            has_one = model.likely or self._has_own_probability if model else self._promises_probability
+            if not has_one:
+                hint = "train with probability='sigmoid', holdout=0.2, or do not name lam"
+                raise AttributeError(f"{type(self).__name__} has no probability: {hint}")
         return super().__getattribute__(name)
 
     def evaluate(

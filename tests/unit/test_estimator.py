@@ -87,7 +87,6 @@ NO_CHECK = {
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_checks_of_scikit_learn(name: str) -> None:
@@ -97,6 +96,11 @@ def test_the_checks_of_scikit_learn(name: str) -> None:
     failed = {each["check_name"]: str(each["exception"]) for each in found if each["status"] == "failed"}
     assert failed == {}
     assert sum(each["status"] == "passed" for each in found) > 40
+
+
+def test_a_probability_is_there_if_a_fit_gives_one() -> None:
+    assert all(hasattr(each, "predict_proba") for each in (RelationalSVC(), RelationalSVC(0.1, loss="logistic")))
+    assert not hasattr(RelationalSVC(0.1), "predict_proba")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
