@@ -472,10 +472,10 @@ _TABLE = (
         1e-4,
         Strength(0, above=True),
         "The weight of the penalty. auto: chosen, from 10 to 1e-5, by parts of the rows that a training has not seen, "
-        "on a sample: the strongest one that is not worse than the best by more than one standard error. lambda times "
-        "the rows is the same on a part and on all rows. With --by each group chooses its own. If it is not named it "
-        "is chosen, or 1e-4: with --by, --l1, --constrain, --map net, kernels, pegasos and descent, several values of "
-        "an option, and on Spark without --offload.",
+        "on a sample: the strongest one that is not worse than the best by more than one standard error, or by a "
+        "thousandth if the label is a number. lambda times the rows is the same on a part and on all rows. With --by "
+        "each group chooses its own. If it is not named it is chosen, or 1e-4: with --by, --l1, --constrain, --map "
+        "net, kernels, pegasos and descent, several values of an option, and on Spark without --offload.",
         (*_TRAIN, "explain"),
         changes="steps",
         unnamed=AUTO,

@@ -34,11 +34,13 @@ class Chosen:
     split: str
     """What the parts are."""
     rows: int
-    """Different rows of the label's table."""
+    """Different ones, of the label's table unless `of` says otherwise."""
     tried: tuple[Measured, ...]
     share: float = 1.0
-    """How many rows of the label's table a part was trained on, as a share of those of the model: there lambda was
+    """How many of these rows a part was trained on, as a share of those of the model: there lambda was
     divided by it."""
+    of: str = "the label's table"
+    """Whose rows parts are made of."""
 
     @property
     def best(self) -> Measured:

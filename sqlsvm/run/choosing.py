@@ -51,6 +51,7 @@ FEW = 300
 """A note says so if there are fewer different rows of the label's relation."""
 RARE = 0.1
 """A note shows what --class-weight balanced would do if a class has a smaller share of the rows."""
+JOIN = "the join"
 L1 = STRENGTHS[3:-2]
 """A weight of a scaled column has no use for a stronger one."""
 
@@ -75,7 +76,7 @@ class Settled(NamedTuple):
 def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
     problem = each.of(training.problem.named_loss)[0]
-    whole = each.drawn(training)
+    whole, of = by_unit(training, problem, each.drawn(training))
     drawn = few(whole, most_of(whole), training.effort.seed)
     folds, time = Folds(PARTS, training.effort.seed, training.split_by), problem.plan.tree.query.time
     labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
@@ -84,13 +85,13 @@ def settle(training: "Training", each: "Problems") -> Settled:
     if len(parts) < 2:
         return _not_chosen(training, rows, is_one_class=labelled.signed and len(np.unique(labelled.codes)) == 1)
     name = training.measure or USUAL[labelled.kind]
-    measuring = Measuring(partial(measured, labelled, name), MEASURES[name].smaller)
+    measuring = Measuring(partial(measured, labelled, name), MEASURES[name].smaller, labelled.kind == NUMBER)
     if not problem.in_group:
         steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
     if training.strength_chosen == LAMBDA:
         _, places = np.unique(drawn.marks[ROW], return_inverse=True)
-        every = all_of(problem, different(whole))
+        every = max(problem.rows, len(whole.codes)) if of == JOIN else all_of(problem, different(whole))
         seen = (np.count_nonzero(np.bincount(places[part.rest])) for part in parts)
         parts = [replace(part, share=own / every) for part, own in zip(parts, seen, strict=True)]
     with each.clock.during("choosing"):
@@ -106,10 +107,20 @@ def settle(training: "Training", each: "Problems") -> Settled:
             matrices = labelled.unseen(found.chosen, parts), labelled.unseen(other, parts)
     split = f"{len(parts)} parts {_said_of(folds, time)}"
     share = float(np.mean([part.share for part in parts]))
-    settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share))
+    settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share, of))
     training = replace(settled.training, threshold=cut)
     curves = tuple(replace(curve, offset=curve.offset + curve.slope * cut) for curve in curves)
     return settled._replace(training=training, curves=curves, rare=matrices)
+
+
+def by_unit(training: "Training", problem: Data, drawn: Drawn) -> tuple[Drawn, str]:
+    """The rows, and whose rows parts are made of: those of the label's relation, which the join repeats. Where these
+    are few and only their label is read, as of the kind of an animal that was seen, each row of the join is new."""
+    query, plan = problem.plan.tree.query, problem.plan
+    is_core = plan.links or plan.core == plan.label_node or training.split_by or query.time
+    if is_core or different(drawn) >= FEW or any(f.relation == query.label_relation for f in query.features):
+        return drawn, Chosen.of
+    return replace(drawn, marks={**drawn.marks, ROW: np.arange(float(len(drawn.codes)))}), JOIN
 
 
 def different(drawn: Drawn) -> int:
@@ -212,7 +223,7 @@ def _settled(training: "Training", found: Choice, said: Chosen) -> Settled:
     chosen = replace(said, options=training.chooses, loss=best.loss, strength=best.strength, tried=tried)
     notes = []
     if said.rows < FEW:
-        notes.append(f"{amount(said.rows)} different rows of the label's table are few to choose by: {BY_CHANCE}")
+        notes.append(f"{amount(said.rows)} different rows of {said.of} are few to choose by: {BY_CHANCE}")
     if found.dearer:
         notes.append(_dearer(found.dearer, best, said.measure))
     return Settled(training.settled(best.loss, best.strength), chosen, tuple(notes))

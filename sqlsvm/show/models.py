@@ -236,7 +236,7 @@ def chosen(model: Model) -> Iterator[str]:
         values = {"lam": f"lambda {model.lam:g}", "l1": f"l1 {found.strength:g}", "loss": model.loss.replace("_", " ")}
         said = " and ".join(values[name] for name in found.options)
         unseen = f"{measure} {best.mean:.6g} on rows not seen, standard error {best.error_of_mean:.2g}"
-        rows = f"{amount(found.rows)} rows of the label's table"
+        rows = f"{amount(found.rows)} rows of {found.of}"
         if found.share < 1.0 and found.strength_of == "lambda":
             rows += f"; lambda times the rows is the same on a part, with {share(found.share, 1.0)} of them"
         yield f"{said} of {len(found.tried)} candidates: {unseen}, in {printable(found.split)}, {rows}"

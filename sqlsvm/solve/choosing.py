@@ -26,6 +26,10 @@ FALLEN, FALLS = 2.0, 2
 """The path ends where so many measures, one after the other, are so many errors below the best."""
 TENTH = 0.1
 """A gain that is a smaller share of the error of the measure itself is none."""
+HARDLY = 1e-3
+"""A share of the measure of a number that does not matter."""
+ONE_SIDE = 0.01
+"""With a smaller share of the rows on one side, all are on the other."""
 DEAR = 3.0
 """A loss whose training takes so many times as long is not taken."""
 WIDTH, ACCURACY = 0.1, 1e-3
@@ -70,6 +74,9 @@ class Measuring:
     of: Callable[[Candidate, Array, Indices], float]
     smaller: bool = False
     """Is less better?"""
+    of_numbers: bool = False
+    """A penalty that is too strong draws each prediction towards the mean: the order of rows hardly minds, an error
+    does."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +123,10 @@ def _chosen(
     best, taken, dearer = first.best, first, None
     for other in others:
         other.look_around(strengths, first.simplest.strength)
-        if is_better(other.best, first.best, smaller=smaller) and (
-            best is first.best or difference(other.best, best, smaller=smaller)[0] > 0.0
+        if (
+            other.tells
+            and is_better(other.best, first.best, smaller=smaller)
+            and (best is first.best or difference(other.best, best, smaller=smaller)[0] > 0.0)
         ):
             if other.candidate.price > DEAR * cheapest:
                 dearer = other.best
@@ -146,7 +155,14 @@ class Path:
 
     @property
     def simplest(self) -> Tried:
-        return simplest(self.tried, smaller=self.measuring.smaller)
+        return simplest(self.tried, smaller=self.measuring.smaller, of_numbers=self.measuring.of_numbers)
+
+    @property
+    def tells(self) -> bool:
+        """A loss with an edge that has all rows on one side is the same for many weights: what was found on it once it
+        is smoothed says nothing of what a training finds."""
+        sides = [float(np.mean(own > 0.0)) for scores in self.best.scores for own in scores]
+        return not self.candidate.loss.knots or min(*sides, *(1.0 - side for side in sides)) > ONE_SIDE
 
     def at(self, strength: float) -> Tried:
         if strength not in self._found:
@@ -291,9 +307,11 @@ def taken(sample: Sample, places: Indices) -> Sample:
     return Sample(sample.rows.take(places), sample.signs[places], sample.origins[places], sample.weights[places])
 
 
-def simplest(tried: Sequence[Tried], *, smaller: bool = False) -> Tried:
-    """The one with the strongest penalty that the best is not better than."""
+def simplest(tried: Sequence[Tried], *, smaller: bool = False, of_numbers: bool = False) -> Tried:
+    """The one with the strongest penalty that the best is not better than, or hardly if it is a number."""
     best = (min if smaller else max)(tried, key=lambda each: each.mean)
+    if of_numbers:
+        return next(each for each in tried if abs(each.mean - best.mean) <= HARDLY * abs(best.mean))
     return next(each for each in tried if not is_better(best, each, smaller=smaller))
 
 

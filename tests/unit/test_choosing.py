@@ -195,3 +195,24 @@ def test_the_threshold_makes_more_rows_right() -> None:
     assert after > before + 0.005
     assert after == pytest.approx(best, abs=0.01)
     assert cut_of([own], weak, parts(2000)) == 0.0
+
+
+def test_of_a_number_a_penalty_that_costs_a_thousandth_is_too_strong() -> None:
+    """A class is only an order, and takes the stronger one: its gain is below one standard error."""
+    tried = [Tried("squared", strength, parts) for strength, parts in ((1.0, (1.02, 4.0)), (0.1, (1.0, 4.01)))]
+    assert simplest(tried, smaller=True).strength == 1.0
+    assert simplest(tried, smaller=True, of_numbers=True).strength == 0.1
+
+
+def test_a_hinge_with_all_rows_on_one_side_is_not_taken() -> None:
+    """Its optimum is flat: many weights cost the same, and the smoothed loss finds better ones than a training."""
+    rng = np.random.default_rng(9)
+    x = np.column_stack([np.ones(2000), rng.normal(size=(2000, 3))])
+    own = x[:, 1] + 3.0 * rng.normal(size=2000)
+    for least, tells in ((4.0, False), (0.0, True)):
+        found = Path(candidate("hinge", x, np.where(own > least, 1.0, -1.0)), parts(2000), AUC)
+        found.at(0.01)
+        assert found.tells == tells
+    poor = candidate("squared_hinge", x[:, :1], np.where(own > 4.0, 1.0, -1.0))
+    hinge = candidate("hinge", x, np.where(own > 4.0, 1.0, -1.0))
+    assert choose([poor, hinge], parts(2000), AUC).chosen.loss == "squared_hinge"
