@@ -151,15 +151,15 @@ def plans(problem: Data) -> dict[str, Plan]:
         close = {child: at for child, at in places(active, catalog) if at.size <= LARGEST_ARRAY}
         facts = node_rows(plan.tree, catalog, plan.label_node)
         for rows in ROWS_A_PLACE:
-            every.append(replace(active, placed={n: at for n, at in close.items() if facts >= rows * at.size}))
+            placed = {n: at for n, at in close.items() if facts >= rows * at.size}
+            every += [replace(active, placed=placed), replace(active, at_once=True, placed=placed)]
     return {_named(each): each for each in every}
 
 
 def _named(plan: Plan) -> str:
     """The same name for the same plan."""
-    if plan.at_once:
-        return "at once"
-    return f"active rows, {len(plan.placed)} arrays" if plan.placed else "active rows"
+    way = "at once" if plan.at_once else "active rows"
+    return f"{way}, {len(plan.placed)} arrays" if plan.placed else way
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------------

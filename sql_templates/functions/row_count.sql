@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.row_count(
 RETURNS TABLE (feature text, value text, label integer, count float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit_above_cost = 300000 SET jit_optimize_above_cost = 300000 SET jit_inline_above_cost = -1
+SET jit_above_cost = 3000000 SET jit_optimize_above_cost = 3000000 SET jit_inline_above_cost = -1
 SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 SET DateStyle = ISO SET IntervalStyle = postgres SET standard_conforming_strings = on
 AS $$

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import source
+from sqlsvm.compile.scores import source, value_at
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
@@ -92,7 +92,7 @@ def readers(plan: Plan, node: int, answer: Answer, asked: Asked) -> int:
 def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) -> Iterator[Statement]:
     """SELECT SUM(c * x7) AS x7, ..., and other totals if asked for; for a dictionary SELECT n, SUM(c) AS c. Where the
     categories are few, one statement has it all, by combination of categories: its reader adds them up."""
-    c, parts, added = sql.column(COUNT, "r"), plan.parts, _products(plan.coordinates(node), totals)
+    c, parts, added = sql.column(COUNT, "r"), plan.parts, _products(plan, plan.coordinates(node), totals)
     if together := cells(plan.dictionaries(node)):
         numbers = [(d, number_column(d)) for d in together]
         yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted, parts))
@@ -106,12 +106,12 @@ def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) 
 def sums_at_once(plan: Plan, counted: exp.Expr, totals: Named) -> Statement:
     """SELECT SUM(c * x7) AS x7, ... for the coordinates of all nodes, from rows that have them all."""
     every = [x for node in range(len(plan.tree.nodes)) for x in plan.coordinates(node)]
-    return statement(AT_ONCE, _added_up(_products(every, totals), counted, plan.parts))
+    return statement(AT_ONCE, _added_up(_products(plan, every, totals), counted, plan.parts))
 
 
-def _products(coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
+def _products(plan: Plan, coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
     c = sql.column(COUNT, "r")
-    return [*(totals or []), *((sql.product(c, x.of("r")), x.column) for x in coordinates)]
+    return [*(totals or []), *((sql.product(c, value_at(plan, x, "r")), x.column) for x in coordinates)]
 
 
 def _added_up(values: Named, counted: exp.Expr, parts: Sequence[str] = ()) -> exp.Select:

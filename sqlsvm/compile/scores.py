@@ -7,10 +7,10 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import in_table, place_in_table
-from sqlsvm.compile.places import score_in, within
+from sqlsvm.compile.places import score_in, value_in, within
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
-from sqlsvm.plan.design import Dictionary
+from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import PART, Places, Plan
 from sqlsvm.plan.target import CODE
@@ -213,6 +213,16 @@ class Scoring:
 def scored(plan: Plan, node: int) -> exp.Select:
     """The rows of a node without their keys."""
     return Scoring(plan).rows(node, ())
+
+
+def value_at(plan: Plan, x: Coordinate, at: str) -> exp.Expression:
+    """A coordinate of the rows that a bag counts, if they are whole: a column of theirs, or looked up by place."""
+    child = next((n for n in plan.places_read if any(x in plan.coordinates(m) for m in plan.together(n))), None)
+    if child is None:
+        return x.of(at)
+    variable = plan.places_read[child]
+    rows = Scoring(plan, whole=True, vectors=()).rows(child, [variable], carried(plan, child))
+    return value_in(plan.placed[child], rows, x.column, sql.column(key(variable), at))
 
 
 def _alias(child: int) -> str:

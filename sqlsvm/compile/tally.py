@@ -123,7 +123,7 @@ class Tally:
     @cached_property
     def _rows(self) -> exp.Select:
         plan, core = self.plan, self.plan.bags[0].core
-        keys = [] if self.whole else fold_keys(plan, core)
+        keys = sorted(plan.places_read.values()) if self.whole else fold_keys(plan, core)
         return Scoring(plan, self.bend, plan.placed, self.whole).rows(core, keys, carried(plan, core))
 
     @property

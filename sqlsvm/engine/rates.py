@@ -29,13 +29,30 @@ class Rates:
     """Up to so many rows of the core, moments are added up as fast in one scan that joins all columns."""
     met: float
     """From so many pairs of entries on, close places and several threads pay. Both make statements longer."""
+    look: float = 0.0
+    """One scan: to read a column from an array."""
+    built: float = 0.0
+    """One scan: to make an array, for each of its places."""
 
     @property
     def slow_to_start(self) -> bool:
         return self.statement == inf
 
 
-BY_ROWS = Rates(0.0, key=15.0, row=56.0, own=16.0, column=12.0, far=0.0, array=260.0, read=5e3, measured=0.0, met=inf)
+BY_ROWS = Rates(
+    0.0,
+    key=15.0,
+    row=100.0,
+    own=16.0,
+    column=12.0,
+    far=0.0,
+    array=260.0,
+    read=5e3,
+    measured=0.0,
+    met=inf,
+    look=6.0,
+    built=500.0,
+)
 COLUMNAR = Rates(1e6, key=4.0, row=3.2, own=3.2, column=1.0, far=0.6, array=None, read=1e5, measured=1e6, met=2e6)
 SPREAD = Rates(inf, key=0.0, row=0.0, own=0.0, column=0.0, far=0.0, array=None, read=1e5, measured=inf, met=inf)
 """Only what a statement takes is known."""

@@ -68,7 +68,7 @@ class Plan:
     """Are the moments measured in such a scan too? It is one statement, but takes longer than several on few rows."""
     placed: Mapping[int, Places] = field(default_factory=dict)
     """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
-    all is added up at once, they have no columns to join."""
+    all is added up at once, their columns are too."""
     loss: Loss = field(default_factory=named)
     shared: frozenset[int] = frozenset()
     """On the grid, the bags whose rows are shared by the two buckets that their scores lie between (run/sharing.py)."""
@@ -156,6 +156,14 @@ class Plan:
         if self.centre is not None or root != self.bags[0].core:
             return {}
         return {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
+
+    @cached_property
+    def places_read(self) -> dict[int, int]:
+        """Of the nodes in arrays those whose columns a scan looks up, each with its key."""
+        if not self.at_once:
+            return {}
+        edges = {child: self.placeable[child] for child in self.placed}
+        return {n: edge.on[0] for n, edge in edges.items() if any(map(self.featured, self.together(n)))}
 
     @property
     def bare(self) -> "Plan":

@@ -107,9 +107,9 @@ def is_merged(tree: JoinTree, link: Link, loss: Loss | None) -> bool:
 def fitted(plan: Plan, catalog: Catalog) -> Plan:
     """The same plan with the choices that pay on this engine for the data as they are."""
     found = replace(plan, placed=_worth_an_array(plan, catalog))
-    if _is_at_once(found, catalog):
-        bare = {child: at for child, at in found.placed.items() if child not in _scored(found)}
-        found = replace(found, at_once=True, measured_at_once=_is_measured_at_once(plan, catalog), placed=bare)
+    once, cost = _at_once(found, catalog)
+    if cost <= _kept(found, catalog):
+        found = replace(once, measured_at_once=_is_measured_at_once(plan, catalog))
     return replace(found, looked=_worth_a_look(found, catalog), close=_is_close(plan, catalog))
 
 
@@ -121,18 +121,33 @@ def _is_close(plan: Plan, catalog: Catalog) -> bool:
     return max((most for entries in met for most in entries), default=0.0) >= catalog.engine.rates.met
 
 
-def _is_at_once(plan: Plan, catalog: Catalog) -> bool:
-    """Does one scan that joins all columns cost less than to group the counts of active rows back?"""
+def _at_once(plan: Plan, catalog: Catalog) -> tuple[Plan, float]:
+    """The plan with one scan, and what that costs for each row of the core. The columns of a node are joined, or else
+    looked up by place if that costs less."""
     if plan.centre is not None or plan.design.dictionaries:
-        return False
+        return plan, inf
+    core, rates, placed = plan.bags[0].core, catalog.engine.rates, {}
+    rows, columns = node_rows(plan.tree, catalog, core), {n: _columns(plan, n) for n in plan.bags[0].nodes if n != core}
+    if rates.slow_to_start:
+        return replace(plan, at_once=True), 0.0 if sum(columns.values()) <= FEW_COLUMNS else inf
+    joined = {n: k * (rates.column + rates.far * _far(plan, catalog, n)) for n, k in columns.items() if k}
+    cost = sum(joined.values())
+    for child, places in plan.placed.items():
+        nodes, far = plan.together(child), (rates.array or 0.0) * _far(plan, catalog, child)
+        read, by_join = sum(columns[n] for n in nodes), sum(joined.get(n, 0.0) for n in nodes)
+        looked = read and read * rates.look + (read + 1) * rates.built * places.size / rows
+        if looked <= by_join + far:
+            placed[child] = places
+        cost += min(looked, by_join + far) - by_join if read else 0.0
+    return replace(plan, at_once=True, placed=placed), cost
+
+
+def _kept(plan: Plan, catalog: Catalog) -> float:
+    """What it costs for each row of the core to keep the active rows, and to group their counts back."""
     core, rates = plan.bags[0].core, catalog.engine.rates
-    columns = {node: n for node in plan.bags[0].nodes if (n := _columns(plan, node)) and node != core}
-    if not columns or rates.slow_to_start:
-        return sum(columns.values()) <= FEW_COLUMNS
-    joined = sum(n * (rates.column + rates.far * _far(plan, catalog, node)) for node, n in columns.items())
-    joined += sum((rates.array or 0.0) * _far(plan, catalog, child) for child in _scored(plan))
-    kept = rates.row + rates.own * _columns(plan, core) + rates.key * len(columns.keys() - plan.placed.keys())
-    return joined <= kept + rates.statement * len(columns) / node_rows(plan.tree, catalog, core)
+    nodes = [n for n in plan.bags[0].nodes if n != core and _columns(plan, n)]
+    grouped = rates.statement * len(nodes) / node_rows(plan.tree, catalog, core) if nodes else 0.0
+    return rates.row + rates.own * _columns(plan, core) + rates.key * len(set(nodes) - plan.placed.keys()) + grouped
 
 
 def _is_measured_at_once(plan: Plan, catalog: Catalog) -> bool:
@@ -148,12 +163,6 @@ def _columns(plan: Plan, node: int) -> int:
 def _far(plan: Plan, catalog: Catalog, node: int) -> float:
     """The share of reads of a relation that no cache answers."""
     return min(1.0, node_rows(plan.tree, catalog, node) / CACHED)
-
-
-def _scored(plan: Plan) -> set[int]:
-    """The children in arrays that have columns to join, or something behind them has."""
-    beyond = {child: plan.tree.beyond(child, plan.placeable[child]) for child in plan.placed}
-    return {child for child, nodes in beyond.items() if any(map(plan.featured, nodes))}
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:

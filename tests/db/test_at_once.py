@@ -42,16 +42,37 @@ def test_columns_are_joined_where_that_costs_less(
 
 
 @pytest.mark.parametrize(
-    ("columns", "rows", "step", "at_once"),
-    [(3, 6, 1, True), (12, 6, 1, False), (3, 5000, 1, False), (3, 5000, 100, True)],
-    ids=["few columns", "many", "a large array", "no array for these keys"],
+    ("columns", "rows", "step", "at_once", "placed"),
+    [
+        (3, 6, 1, True, True),
+        (12, 6, 1, True, True),
+        (40, 6, 1, False, True),
+        (3, 5000, 1, False, True),
+        (3, 5000, 100, True, False),
+    ],
+    ids=["few columns", "more", "many", "large arrays", "no array for these keys"],
 )
-def test_joins_by_rows_have_to_be_cheaper_than_arrays(
-    postgres: Engine, columns: int, rows: int, step: int, at_once: bool
+def test_columns_are_looked_up_where_that_costs_less(
+    postgres: Engine, columns: int, rows: int, step: int, at_once: bool, placed: bool
 ) -> None:
     plan = plan_of(postgres, star(postgres, columns, 20_000, rows, step), NUMBERS)
-    assert plan.at_once == at_once
-    assert bool(plan.placed) == (not at_once)
+    assert (plan.at_once, bool(plan.placed)) == (at_once, placed)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_columns_in_arrays_say_the_same(postgres: Engine, width: float) -> None:
+    """Behind d is e: its column is in an array over the keys of d."""
+    text = star(postgres, 2)
+    with workspace(postgres) as work:
+        found = opened(work, text, Wish(scale="standard", at_once=True, placed=True))
+        (scan,) = found.oracle.program.statements
+        assert found.plan.places_read
+        assert {join.side for join in scan.query.args["from_"].this.find_all(exp.Join)} <= {"LEFT", ""}
+        for seed in range(3):
+            beta = found.normal(np.random.default_rng(seed))
+            cut = found.cut(beta, width=width)
+            assert_same(cut, found.again(placed={}).cut(beta, width=width))
+            assert cut.value_low == pytest.approx(found.hinge(beta).value, rel=1e-9)
 
 
 @pytest.mark.parametrize(

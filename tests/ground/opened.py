@@ -172,7 +172,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     method = wish.method if links else "exact"
     plan = Plan(tree, made, method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
-    placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
+    placed = dict(_placed(plan, catalog)) if wish.placed else {}
     looked, shared = frozenset(plan.foreign if wish.looked else ()), shareable(plan) if wish.shared else frozenset()
     return replace(plan, at_once=at_once, looked=looked, placed=placed, shared=shared, close=wish.close), catalog
 
@@ -196,8 +196,9 @@ def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]
     """A random world with a label; None where its join is empty, which is refused before anybody counts. In every
     other world categories stand in tables; in every other pair of worlds scores are looked up by place, and in the
     others columns are added up at once. In every third, copies leave out what has no partner."""
-    tables, placed = seed % 2 == 1, wish.placed or (seed % 4 >= 2 and not wish.at_once)
-    wish = replace(wish, tables=wish.tables or tables, placed=placed, at_once=not placed, looked=seed % 3 > 0)
+    tables, placed = seed % 2 == 1, wish.placed or seed % 4 >= 2
+    at_once = wish.at_once or not placed or seed % 8 >= 6
+    wish = replace(wish, tables=wish.tables or tables, placed=placed, at_once=at_once, looked=seed % 3 > 0)
     wanted: Wishes = {"max_relations": 4}
     wanted.update(wishes)
     world = random_world(np.random.default_rng(seed), **wanted)
