@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date, timedelta
 from numbers import Real
 from os import PathLike
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -58,6 +59,7 @@ from sqlsvm.options import (
 )
 from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.rules import named
+from sqlsvm.run.clock import whole
 from sqlsvm.run.components import Components
 from sqlsvm.run.data import Data
 from sqlsvm.run.outlasting import outlasting
@@ -286,6 +288,7 @@ class Relational(Fitted):
         """If something ends it, its passes are kept for another `fit` with `warm_start`."""
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
+        began = perf_counter()
         one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
         known = dict.fromkeys(trainings, Continuation(before)) if one_loss else {}
         try:
@@ -297,7 +300,7 @@ class Relational(Fitted):
 
                 def train(on: Engine) -> list[Model]:
                     models = trained(on, text, trainings, lambda name: told(name, alone), known, start)
-                    return with_probabilities(on, models, offload=_as_option("offload", self.offload))
+                    return whole(with_probabilities(on, models, offload=_as_option("offload", self.offload)), began)
 
                 _, models = outlasting(engine, opens, known, connections, train, steps.info)
         except (KeyboardInterrupt, EngineError):

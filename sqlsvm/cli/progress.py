@@ -3,7 +3,8 @@
 Other modules report their steps by `logging`: INFO for a step, DEBUG for a pass, which prints its own line at its end;
 more than INFO for a line that stays.
 On a terminal a step is shown with its seconds while it lasts. Elsewhere it prints a line only if it takes longer than
-PATIENCE. So a log shows what was slow, and is otherwise the same every time.
+PATIENCE, or if it is what the command is at after its first second. So a log shows what was slow, and is otherwise the
+same every time.
 """
 
 import logging
@@ -13,7 +14,7 @@ from _thread import start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Protocol
 from weakref import finalize
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-PATIENCE = 2.0
+PATIENCE, FIRST = 2.0, 0.9
+STARTED = perf_counter()
+"""When the command began."""
 
 
 class Steps(Protocol):
@@ -68,7 +71,8 @@ def _wait(begun: "SimpleQueue[str | None]") -> None:
         step = begun.get()
         while step is not None:
             try:
-                step = begun.get(timeout=PATIENCE if step else None)
+                left = FIRST - (perf_counter() - STARTED)
+                step = begun.get(timeout=(left if left > 0.0 else PATIENCE) if step else None)
             except Empty:
                 click.echo(f"{step} ...", err=True)
                 step = ""
@@ -160,6 +164,10 @@ def watching() -> Iterator[None]:
     finally:
         _steps.rest()
         logger.removeHandler(told)
+
+
+def begin(step: str) -> None:
+    _steps.begin(step, announced=False)
 
 
 def rest() -> None:

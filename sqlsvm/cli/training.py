@@ -27,7 +27,7 @@ from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacte
 from sqlsvm.measures import DECIDING
 from sqlsvm.options import OPTIONS
 from sqlsvm.rules import named
-from sqlsvm.terminal import printable
+from sqlsvm.terminal import READING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,6 +112,7 @@ def train(
     """
     from sqlsvm.run.ahead import look_ahead
 
+    progress.begin(READING)
     varied = several.varied(options)
     options = named(options, several=varied and varied.flag)
     refuse_typed(
@@ -204,16 +205,18 @@ def _trained(
     start: "Model | None",
 ) -> "list[Model]":
     """What measures is imported only where the training asks for it: a small training must be quick."""
+    from sqlsvm.run.clock import whole
     from sqlsvm.run.train import train_each
 
     asked = next(iter(trainings.values()))
     if not (asked.folds or asked.probability or asked.holdout):
-        return train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
+        models = train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
+        return whole(models, progress.STARTED)
     from sqlsvm.ask.fitting import with_probabilities
     from sqlsvm.ask.validation import trained
 
     models = trained(engine, query, trainings, lambda name: on_pass, continuations, start)
-    return with_probabilities(engine, models, offload=asked.offload)
+    return whole(with_probabilities(engine, models, offload=asked.offload), progress.STARTED)
 
 
 def code_of(*models: "Model") -> int:

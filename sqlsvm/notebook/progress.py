@@ -54,6 +54,14 @@ class Terminal:
             self._live = None
 
 
+class Lines:
+    """Where nothing can stand in place of another text, each step and each pass is a line."""
+
+    def show(self, line: str) -> None:
+        if last := line.rstrip("\n").rpartition("\n")[2]:
+            print(last, file=sys.stderr, flush=True)
+
+
 class Watched:
     """The steps of one training: those that it logs, and its passes."""
 
@@ -74,7 +82,8 @@ class Watched:
 
             first = self._first.setdefault(name, record.gap)
             whose = "" if alone else f"{name}   "
-            self._last = f"{whose}{bar(first, record.gap, self._tol)} {pass_line(record)}\n"
+            far = "" if isinstance(self._screen, Lines) else f"{bar(first, record.gap, self._tol)} "
+            self._last = f"{whose}{far}{pass_line(record)}\n"
             self._screen.show(self._last)
 
         return passed
@@ -107,10 +116,10 @@ class _Steps(logging.Handler):
 def watched(verbose: Verbose, tol: float) -> Iterator[Callable[[str, bool], OnPass | None]]:
     """Who is told of the passes of a training, by its name, and whether it is the only one."""
     screen = _screen(verbose)
-    if screen is None:
-        yield lambda name, alone: _line if verbose is True else None
+    if screen is None and verbose is not True:
+        yield lambda name, alone: None
         return
-    with on_screen(screen, tol) as told:
+    with on_screen(screen or Lines(), tol) as told:
         yield told
 
 
@@ -136,9 +145,3 @@ def _screen(verbose: Verbose) -> Screen | None:
     if shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell":
         return Cell()
     return Terminal() if sys.stderr.isatty() else None
-
-
-def _line(record: Record) -> None:
-    from sqlsvm.show.training import pass_line
-
-    print(pass_line(record), file=sys.stderr, flush=True)

@@ -1,10 +1,14 @@
 """The phases of a training: what is done, and how its seconds are shared out."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from sqlsvm.model.model import Model
 
 Phase = Literal[
     "reading",  # the query and the catalog
@@ -32,6 +36,13 @@ SAID: Mapping[Phase, str] = {
 """What is shown of a phase. The others say it themselves, with names and numbers."""
 
 steps = logging.getLogger(__name__)
+
+
+def whole(models: "Sequence[Model]", began: float) -> "list[Model]":
+    """The phases of all models add up to the seconds since then: what is in none was before or after the training."""
+    first, *others = models
+    rest = perf_counter() - began - sum(model.total_seconds or 0.0 for model in models)
+    return [replace(first, phases={**first.phases, "other": rest} if first.phases else {}), *others]
 
 
 class Clock:

@@ -26,7 +26,7 @@ from sqlsvm.run.resume import Continuation, asked_for, digests, moved, objective
 from sqlsvm.run.training import Training
 from sqlsvm.run.unchosen import choice_of, with_choice
 from sqlsvm.solve.solution import OnPass
-from sqlsvm.terminal import NOTE
+from sqlsvm.terminal import NOTE, READING
 
 steps = logging.getLogger(__name__)
 NOTHING_ELSE: Facts = {}
@@ -62,6 +62,7 @@ def train_each(
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts, and have one
     continuation, if any. `on_passes` says who is told of the passes of a training, as it begins. The first pass looks
     at the weights of `start`. `on_fold` measures weights found without a fold. `asked` is for the rules."""
+    steps.info(READING)
     facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
     trainings = with_start(engine, text, trainings, clock := Clock())
 

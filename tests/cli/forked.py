@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 _PRELOADED = (
@@ -105,6 +106,7 @@ def _become(order: dict[str, Any], streams: Sequence[int]) -> None:
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
     sys.argv = ["sqlsvm", *order["arguments"]]
+    sys.modules["sqlsvm.cli.progress"].__dict__.update(STARTED=perf_counter(), FIRST=0.0)
 
 
 if __name__ == "__main__":

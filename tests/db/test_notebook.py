@@ -27,6 +27,7 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.notebook.progress import on_screen
 from sqlsvm.notebook.told import reworded
 from sqlsvm.solve.solution import Record
+from sqlsvm.terminal import READING
 from tests.db.test_given import QUERY, TABLES
 from tests.ground.browser import Browser, browser
 
@@ -289,13 +290,15 @@ def test_charts(svc: RelationalSVC) -> None:
     pyplot.close("all")
 
 
-def test_a_pass_is_a_line_where_there_is_no_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_and_a_pass_are_lines_where_there_is_no_screen(capsys: pytest.CaptureFixture[str]) -> None:
     how: dict[bool | Literal["auto"], bool] = {True: True, False: False, "auto": False}
     for verbose, wanted in how.items():
         svc = RelationalSVC(1e-2, sample=200, in_memory=0, verbose=verbose).fit(TABLES, QUERY, "late")
         shown = capsys.readouterr().err.splitlines()
-        assert len(shown) == wanted * svc.n_iter_
-        assert all(line.startswith("pass ") and "   gap " in line for line in shown)
+        passes = [line for line in shown if line.startswith("pass ") and "   gap " in line]
+        assert len(passes) == wanted * svc.n_iter_
+        assert shown[:1] == [f"{READING} ..."] * wanted
+        assert all(line in passes or line.endswith(" ...") for line in shown)
 
 
 def test_a_screen_shows_the_steps_and_the_gap() -> None:

@@ -14,6 +14,7 @@ from sqlsvm.run import clock
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import train
 from sqlsvm.solve.local import LocalProblem
+from sqlsvm.terminal import READING
 from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.opened import build
 from tests.ground.trained import training
@@ -59,6 +60,7 @@ def test_each_phase_says_what_is_done(engine: Engine, caplog: pytest.LogCaptureF
         train(engine, "m", QUERY, training(lam=0.1, max_passes=2, tol=1e-12, sample=1000), None, Continuation())
     said = list(dict.fromkeys(caplog.messages))
     assert said == [
+        READING,
         "looking at rows and keys of the tables",
         "preparing the tables",
         "counting the join and the moments of its features",
@@ -76,7 +78,7 @@ def test_a_small_join_is_read_and_solved(engine: Engine, caplog: pytest.LogCaptu
     build(engine, TABLES)
     with caplog.at_level(logging.DEBUG, "sqlsvm"):
         train(engine, "m", QUERY, training(lam=0.1, in_memory=13))
-    assert [*dict.fromkeys(caplog.messages)][2:] == [
+    assert [*dict.fromkeys(caplog.messages)][3:] == [
         "reading the rows of the join, which is small",
         "counting the join and the moments of its features",
         "solving the problem of 13 rows",

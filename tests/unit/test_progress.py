@@ -4,11 +4,15 @@ import logging
 import re
 from io import StringIO
 from queue import Empty, SimpleQueue
+from time import perf_counter
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from sqlsvm.cli import progress
+from sqlsvm.run.clock import whole
+from tests.ground.models import model
 from tests.waiting import MINUTE, eventually
 
 steps = logging.getLogger("sqlsvm.somewhere")
@@ -44,6 +48,32 @@ def test_a_step_that_lasts_leaves_a_line(begun: Steps, capsys: pytest.CaptureFix
     eventually(lambda: begun.taken[-1:] == [""])
     assert begun.taken == ["sampling 10 rows", "late", "short", ""]
     assert capsys.readouterr() == ("", "sampling 10 rows ...\n")
+
+
+def test_after_the_first_second_there_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is waited for is what is left of it, and then a step may take longer."""
+    for since, least, most in ((0.3, 0.0, 0.7), (5.0, progress.PATIENCE, progress.PATIENCE)):
+        waited: SimpleQueue[float] = SimpleQueue()
+
+        class Begun(SimpleQueue[str | None]):
+            def get(self, block: bool = True, timeout: float | None = None, waited: Any = waited) -> str | None:
+                if timeout is not None:
+                    waited.put(timeout)
+                return super().get(timeout=MINUTE)
+
+        monkeypatch.setattr(progress, "SimpleQueue", Begun)
+        monkeypatch.setattr(progress, "STARTED", perf_counter() - since)
+        with progress.watching():
+            steps.info("reading")
+            assert least <= waited.get(timeout=MINUTE) <= most
+
+
+def test_the_seconds_are_all_of_those_since_the_command_began() -> None:
+    first, second = model(phases={"passes": 2.0}), model(phases={"passes": 3.0})
+    found = whole([first, second], perf_counter() - 20.0)
+    assert sum(each.total_seconds or 0.0 for each in found) == pytest.approx(20.0, abs=5.0)
+    assert found[0].phases["passes"] == 2.0
+    assert found[1] == second
 
 
 def test_a_pass_has_its_own_line(begun: Steps, capsys: pytest.CaptureFixture[str]) -> None:
