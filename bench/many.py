@@ -92,7 +92,7 @@ def line(engine: Engine, shape: str, size: int, *, only_plan: bool) -> str:
     tables, text = SHAPES[shape][0](size)
     load(engine, tables)
     training = Training.of(**OPTIONS, max_passes=1)
-    planned = seconds(lambda: explain(engine, text, training.problem))
+    planned = seconds(lambda: explain(engine, text, training))
     trained = "" if only_plan else f", one pass {seconds(lambda: train(engine, 'many', text, training))}"
     unload(engine, tables)
     return f"{shape:10} {size:6,}  plan {planned}{trained}"

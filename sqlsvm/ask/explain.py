@@ -44,12 +44,14 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import EXACT_BUDGET, Lists, distinct_keys, half_joins, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
+from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problems import Problems
+from sqlsvm.run.train import of_label as as_numbers
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
@@ -125,6 +127,7 @@ class Explanation:
     nodes: tuple[NodeFacts, ...]
     links: tuple[LinkFacts, ...]
     statements: tuple[StatementFacts, ...]
+    loss: str
     preamble: Texts = ()
     """What makes the statements run in another session."""
     first: Record | None = None
@@ -144,6 +147,8 @@ class Explanation:
         return {
             "counting": self.plan.method,
             "why": self.why,
+            "label": self.plan.design.target.label.name,
+            "loss": self.loss,
             "buckets": self.buckets if self.plan.method == "grid" else None,
             "exact_budget": EXACT_BUDGET,
             "root": tree.name(tree.root),
@@ -184,14 +189,20 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 # -- explaining --------------------------------------------------------------------------------------------------------
 
 
-def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT) -> Explanation:
+def explain(engine: Engine, text: str, training: Training, buckets: int = BUCKETS_A_UNIT) -> Explanation:
     """Explain the plan without making a table."""
-    query = labelled(engine, text, options)
+    query = labelled(engine, text, training.problem)
     with naming_features(engine, query):
+        options = as_trained(engine, query, training).problem
         plan, catalog = planned(Facts(engine), query, options)
     phases = parts(plan, options.scale)
     sent = _together(engine, phases) if engine.inlines else phases
-    return explained(engine, plan, catalog, options.counting, buckets, sent)
+    return explained(engine, plan, catalog, options, buckets, sent)
+
+
+def as_trained(engine: Engine, query: FeatureQuery, training: Training) -> Training:
+    """With the loss that a label which is a number gets."""
+    return as_numbers(engine, query, {"": training})[0][""]
 
 
 def analyze(engine: Engine, text: str, training: Training, beta: Given | None = None) -> Explanation:
@@ -203,11 +214,12 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     query = labelled(engine, text, training.problem, maps_of(beta) or training.effort.seed)
     with naming_features(engine, query), reading(engine, query) as (work, query):
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
+        training = as_trained(work.engine, query, training)
         problem = prepared(work, query, training.problem)
         first = _first_pass(problem, training, beta)
         ran = [(phase, [statement]) for phase, statement, _, _ in done]
         buckets = (first and first.buckets) or training.effort.buckets or BUCKETS_A_UNIT
-        found = explained(engine, problem.plan, problem.catalog, training.problem.counting, buckets, ran)
+        found = explained(engine, problem.plan, problem.catalog, training.problem, buckets, ran)
     measured = tuple(replace(s, rows=r, seconds=t) for s, (_, _, r, t) in zip(found.statements, done, strict=True))
     found = replace(found, statements=measured)
     return found if first is None else replace(found, first=first, outlook=_outlook(found, problem, training, first))
@@ -238,15 +250,16 @@ def _outlook(found: Explanation, problem: Data, training: Training, first: Recor
 
 
 def explained(
-    engine: Engine, plan: Plan, catalog: Catalog, counting: Counting, buckets: int, phases: Iterable[Part]
+    engine: Engine, plan: Plan, catalog: Catalog, options: ProblemOptions, buckets: int, phases: Iterable[Part]
 ) -> Explanation:
     return Explanation(
         plan,
-        why_counted(plan, catalog, counting),
+        why_counted(plan, catalog, options.counting),
         buckets,
         tuple(_node(plan, catalog, node) for node in range(len(plan.tree.nodes))),
         tuple(_links(plan, catalog)),
         tuple(_statements(engine, plan, catalog, buckets, phases)),
+        options.loss,
         engine.preamble(),
     )
 

@@ -187,12 +187,13 @@ def explain(
         raise click.UsageError("--beta needs --analyze", click.get_current_context())
     solver = "descent" if options["counting"] == "sketch" else OPTIONS["solver"].default
     refuse_typed(options, solver=solver)
-    training = training_of(solver=solver, scale=None, buckets=buckets, **options)
+    unnamed = () if typed("loss") else ("loss",)
+    training = training_of(solver=solver, scale=None, buckets=buckets, unnamed=unnamed, **options)
     with opened(dsn) as engine:
         if analyze:
             found = explaining.analyze(engine, query, training, weights_of(engine, beta))
         else:
-            found = explaining.explain(engine, query, training.problem, buckets or explaining.BUCKETS_A_UNIT)
+            found = explaining.explain(engine, query, training, buckets or explaining.BUCKETS_A_UNIT)
 
     def drawn() -> str:
         return explaining.script(found) if as_sql else draw_plan(found, sys.stdout)

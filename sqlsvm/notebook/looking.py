@@ -117,10 +117,11 @@ def explain(
     parameters are those of the estimators."""
     query, label = with_label(database, query, label)
     with opened(database) as engine:
-        training = Training.of(label=label, **parameters)
+        unnamed = () if "loss" in parameters else ("loss",)
+        training = Training.of(label=label, unnamed=unnamed, **parameters)
         if analyze:
             return explaining.analyze(engine, query_of(database, query), training)
-        return explaining.explain(engine, query_of(database, query), training.problem)
+        return explaining.explain(engine, query_of(database, query), training)
 
 
 @in_python

@@ -62,6 +62,8 @@ def _heaviest(found: Explanation, facts: LinkFacts) -> str:
 
 
 def _sentences(found: Explanation) -> Iterator[str]:
+    if not found.plan.design.target.signed:
+        yield f"label: {printable(found.plan.design.target.label.name)}, a number, with the loss {found.loss}"
     yield bags(found.plan.tree)
     yield from made_of(found.plan.tree)
     finely = f", {found.buckets} buckets a unit" if found.plan.method == "grid" else ""

@@ -75,7 +75,20 @@ def test_sql_is_a_script(dsn: str) -> None:
 
 def test_json(dsn: str) -> None:
     said = json.loads(explained(dsn, "--json", "--analyze", "--sql", "--buckets", 8, "--counting", "grid"))
-    keys = ["counting", "why", "buckets", "exact_budget", "root", "bags", "nodes", "links", "statements", "training"]
+    keys = [
+        "counting",
+        "why",
+        "label",
+        "loss",
+        "buckets",
+        "exact_budget",
+        "root",
+        "bags",
+        "nodes",
+        "links",
+        "statements",
+        "training",
+    ]
     assert list(said) == keys
     assert said["training"]["seconds"] > said["training"]["before"] > 0
     assert (said["counting"], said["buckets"], said["root"]) == ("grid", 8, "a")
@@ -113,3 +126,14 @@ def test_errors(dsn: str, options: list[str], code: int, message: str) -> None:
 
 def test_help_has_examples() -> None:
     assert "Example:\n    sqlsvm explain --query features.sql" in sqlsvm("explain", "--help").stdout
+
+
+def test_a_number_is_explained_as_it_is_trained(dsn: str) -> None:
+    """With the loss of numbers, unless one is named."""
+    query = QUERY.replace("SELECT a.y", "SELECT a.k AS y")
+    done = sqlsvm("explain", "--dsn", dsn, "--label", "y", "--query", query)
+    assert "\nlabel: y, a number, with the loss squared\n" in done.stdout
+    named = sqlsvm("explain", "--dsn", dsn, "--label", "y", "--query", query, "--loss", "huber", "--json", "--analyze")
+    assert (json.loads(named.stdout)["label"], json.loads(named.stdout)["loss"]) == ("y", "huber")
+    classes = sqlsvm("explain", "--dsn", dsn, "--label", "y", "--query", query, "--loss", "hinge", "--json")
+    assert json.loads(classes.stdout)["loss"] == "hinge"

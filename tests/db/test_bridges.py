@@ -10,7 +10,6 @@ from sqlsvm.ask.explain import explain
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
 from sqlsvm.show.inspection import draw
@@ -94,7 +93,7 @@ def test_it_is_an_edge(duckdb: Engine) -> None:
     text = f"SELECT o.y, o.id, v.id AS other FROM o JOIN v ON {CONDITIONS[0]}"
     for drawn in (
         draw(inspect(duckdb, text, label="y"), StringIO()),
-        draw_plan(explain(duckdb, text, ProblemOptions("y")), StringIO()),
+        draw_plan(explain(duckdb, text, training(label="y")), StringIO()),
     ):
         assert "on v.lo < o.lo (" in drawn
         assert " entries)" in drawn

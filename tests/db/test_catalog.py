@@ -532,7 +532,7 @@ RATIO = "SELECT o.late, o.total, o.total / CAST(o.items AS INT) AS each, s.days 
 def test_a_feature_that_fails_outside_the_join(orders: Engine, verb: str) -> None:
     verbs: dict[str, Callable[[], object]] = {
         "train": lambda: train(orders, "m", RATIO, training("late")),
-        "explain": lambda: explain(orders, RATIO, ProblemOptions("late")),
+        "explain": lambda: explain(orders, RATIO, training(label="late")),
         "inspect": lambda: inspect(orders, RATIO, label="late"),
     }
     with pytest.raises(DataError) as refused:

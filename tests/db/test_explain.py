@@ -116,7 +116,7 @@ def test_nothing_is_left_behind(engine: Engine, statements: list[str], counting:
     uniform(engine)
     before = engine.table_names()
     statements.clear()
-    plain = explain(engine, CHAIN, options(counting))
+    plain = explain(engine, CHAIN, raw(counting))
     assert [s for s in statements if not s.lstrip().startswith(("SELECT", "WITH", "DESCRIBE"))] == []
     measured = analyze(engine, CHAIN, raw(counting), BETA)
     assert engine.table_names() == before
@@ -193,7 +193,7 @@ def test_the_statements_run_as_printed(dsn: str, counting: Counting, monkeypatch
             cut = oracle.pass_(beta, 16)
             wanted = problem.moments.total_negative - cut.slope * problem.moments.n
             theta = oracle.problem.scaling.to_raw(beta)
-        found = explain(engine, CHAIN, options(counting))
+        found = explain(engine, CHAIN, raw(counting))
     with connect(dsn) as fresh:
         answers = run_as_printed(fresh, found, {THETA: theta, BOUND: 1.0, BUCKETS: 16.0})
     np.testing.assert_allclose(sums(found.plan, answers), wanted, rtol=1e-9, atol=1e-6)
@@ -225,7 +225,7 @@ def test_a_part_that_is_made_is_there_until_all_is_explained(engine: Engine) -> 
 @pytest.mark.parametrize("counting", ["exact", "grid", "sketch"])
 def test_laid_out_statements_are_the_ones_that_run(engine: Engine, counting: Counting) -> None:
     uniform(engine)
-    for s in explain(engine, CHAIN, options(counting)).statements:
+    for s in explain(engine, CHAIN, raw(counting)).statements:
         for sent, text in zip(rendered(engine, s.statement), s.texts, strict=True):
             assert parse_one(text, read=engine.dialect).sql(engine.dialect) == sent
             assert "\n" in text or len(text) < 80
@@ -250,7 +250,7 @@ def test_the_script_is_the_statements_and_comments(duckdb: Engine) -> None:
     build(duckdb, TABLES)
     duckdb.execute(parse_one("INSERT INTO a VALUES (1, TRUE, 1), (1, FALSE, 2)"))
     alias = '"q\ndrop table a; --"'
-    found = explain(duckdb, f"SELECT {alias}.y, CAST({alias}.x AS TEXT) AS x FROM a AS {alias}", options())
+    found = explain(duckdb, f"SELECT {alias}.y, CAST({alias}.x AS TEXT) AS x FROM a AS {alias}", raw())
     lines = script(found).split("\n")
     assert "-- $1 = bound, $2 = theta" in lines
     printed = "\n".join(line for line in lines if line and not line.startswith("-- "))
@@ -263,7 +263,7 @@ def test_the_script_is_the_statements_and_comments(duckdb: Engine) -> None:
 
 
 def why(engine: Engine, query: str, counting: Counting = "auto") -> tuple[str, str]:
-    found = explain(engine, query, options(counting))
+    found = explain(engine, query, raw(counting))
     return found.plan.method, found.why
 
 
@@ -293,7 +293,7 @@ def test_why_counting_is_on_a_grid(duckdb: Engine) -> None:
 
 def test_what_becomes_of_each_node(duckdb: Engine) -> None:
     uniform(duckdb)
-    found = explain(duckdb, CHAIN + " WHERE a.k < 5", options())
+    found = explain(duckdb, CHAIN + " WHERE a.k < 5", raw())
     told = {n.name: (n.bag, n.copied, n.merged, n.folds_into) for n in found.nodes}
     assert told == {
         "a": (0, "filtered", False, None),
@@ -318,7 +318,7 @@ INSERT INTO r VALUES (4, 1)
 def test_what_is_joined_up_front(duckdb: Engine) -> None:
     build(duckdb, CYCLE)
     cyclic = "SELECT p.y, q.i FROM p JOIN q ON p.j = q.i JOIN r ON q.j = r.i AND r.j = p.i"
-    found = explain(duckdb, cyclic, options())
+    found = explain(duckdb, cyclic, raw())
     assert [n.copied for n in found.nodes if len(n.relations) > 1] == ["joined up front"]
     assert "copied: joined up front" in draw_plan(found, io.StringIO())
 
@@ -347,7 +347,7 @@ def test_json(engine: Engine) -> None:
     assert {tuple(s) for s in said["statements"]} == {
         ("phase", "name", "table", "parameters", "estimated_rows", "rows", "seconds", "sql")
     }
-    plain = explain(engine, CHAIN, options()).as_json()
+    plain = explain(engine, CHAIN, raw()).as_json()
     assert {s["rows"] for s in plain["statements"]} == {None}
     assert plain["buckets"] is None
     assert all("sql" not in s for s in plain["statements"])

@@ -10,7 +10,6 @@ from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.folding.fold import groups_of
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
@@ -100,7 +99,7 @@ def test_the_note_says_which_join_is_not_made(users: Engine) -> None:
     assert model.notes[0] == f"the database made 4 rows of the query for the training: {reason}"
     found = inspect(users, text, label="left_us")
     assert f"the database made 4 rows of the query: {reason}" in draw(found, io.StringIO())
-    plan = draw_plan(explain(users, text, ProblemOptions("left_us")), io.StringIO())
+    plan = draw_plan(explain(users, text, training(label="left_us")), io.StringIO())
     assert f"the database makes the rows of the query: {reason}" in plan
 
 

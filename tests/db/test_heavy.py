@@ -10,10 +10,10 @@ from sqlsvm.ask.explain import explain
 from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.show.inspection import draw
 from sqlsvm.show.plan import draw_plan
 from tests.ground.opened import build
+from tests.ground.trained import training
 from tests.typed import asked, meant
 
 TABLES = """
@@ -85,7 +85,7 @@ def test_not_every_database_has_a_sketch(postgres: Engine) -> None:
 
 def test_explain_shows_the_heaviest_key(engine: Engine) -> None:
     made(engine)
-    found = explain(engine, QUERY, ProblemOptions(label="y"))
+    found = explain(engine, QUERY, training(label="y"))
     for facts, columns, other in ((found.links[0], "k", "g"), (found.links[1], "j, d", "h")):
         own = [asked(engine, _counts(engine, table, columns)) for table in ("f", other)]
         sizes = [dict(zip(zip(*list(rows.values())[:-1], strict=True), rows["n"], strict=True)) for rows in own]

@@ -8,9 +8,9 @@ from sqlsvm.ask.explain import explain
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import QueryError
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
+from tests.ground.trained import training
 
 SIZE = 62
 """More tables than are joined at once."""
@@ -40,4 +40,4 @@ def test_many_tables_are_met_in_memory_as_in_the_database(engine: Engine) -> Non
 def test_a_long_chain_is_refused(engine: Engine) -> None:
     joins = " ".join(f"JOIN t t{i} ON t{i}.id = t{i - 1}.k" for i in range(1, 251))
     with pytest.raises(QueryError, match="251 tables are joined in a chain"):
-        explain(engine, f"SELECT t0.y, t250.x FROM t t0 {joins}", ProblemOptions("y"))
+        explain(engine, f"SELECT t0.y, t250.x FROM t t0 {joins}", training(label="y"))

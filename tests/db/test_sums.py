@@ -291,7 +291,7 @@ def test_offloaded(tables: Engine) -> None:
 def test_explained(tables: Engine) -> None:
     """What runs is what is said before."""
     query = f"SELECT f.y, f.z + a.x - p.x AS s {FROM}"
-    for found in (explain(tables, query, ProblemOptions(label="y")), analyze(tables, query, training())):
+    for found in (explain(tables, query, training(label="y")), analyze(tables, query, training())):
         names = [s.name for s in found.statements if s.phase == "measure"]
         assert names.count("variance of s") == 3
 

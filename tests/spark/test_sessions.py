@@ -160,7 +160,7 @@ def scores_of_parquet(spark: Engine, model: Model, folder: Path) -> list[float]:
 def test_inspect_and_explain(spark: Engine, duckdb: Engine, folder: Path) -> None:
     found = [inspect(engine, chain(folder), label="y") for engine in (spark, duckdb)]
     assert found[0].join_rows == found[1].join_rows
-    text = script(explain(spark, chain(folder), LABEL.problem))
+    text = script(explain(spark, chain(folder), LABEL))
     assert "CREATE TEMPORARY VIEW sqlsvm_" in text
     assert "CREATE TABLE sqlsvm_" in text
 
@@ -170,7 +170,7 @@ def test_the_script_of_explain_runs_in_another_session(
 ) -> None:
     """With values in place of the parameters. The sums are over the rows whose score is below their label: what the
     driver knows of all rows tells it the rest."""
-    found = explain(spark, chain(folder), LABEL.problem)
+    found = explain(spark, chain(folder), LABEL)
     values = {"theta": "'0.5,-1,0.2,0.25,1,-2'", "bound": "1.0"}
     elsewhere, answers = spark._session.newSession(), {}  # type: ignore[attr-defined]
     elsewhere.sql(f"CREATE DATABASE elsewhere LOCATION '{tmp_path}/elsewhere'")
