@@ -94,9 +94,10 @@ def prepared(
     target: Target | None = None,
     effort: Effort | None = None,
     origins: Mapping[str, float] = NOWHERE,
+    models: int = 1,
 ) -> Data:
     """Balanced class weights need a count of the classes first. If an effort is given, the rows of a join that is small
-    for it are read. `origins`: of the numbers of a model."""
+    for it, and for so many models, are read. `origins`: of the numbers of a model."""
     work.clock.begin("reading")
     plan, catalog = planned(work.facts, query, options, target)
     plan = replace(plan, design=plan.design.at_origins(origins))
@@ -107,7 +108,7 @@ def prepared(
             hint = "--class-weight balanced gives all classes the same total weight"
             raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
         plan = weighted(plan, options.class_weight)
-    counted = partial(_counted, work, catalog, options=options, effort=effort)
+    counted = partial(_counted, work, catalog, options=options, effort=effort, models=models)
     if options.class_weight == "balanced":
         plan = weighted(plan, balanced(_sizes(work, catalog.query, plan)))
     plan, moments, rows = counted(plan)
@@ -151,7 +152,7 @@ def _sizes(work: Workspace, query: FeatureQuery, plan: Plan) -> Moments:
 
 
 def _counted(
-    work: Workspace, catalog: Catalog, plan: Plan, *, options: ProblemOptions, effort: Effort | None
+    work: Workspace, catalog: Catalog, plan: Plan, *, options: ProblemOptions, effort: Effort | None, models: int
 ) -> tuple[Plan, Moments, Rows | None]:
     """The moments, and the plan with the most frequent categories, which the tables know. The rows of a small join,
     which needs no tables."""
@@ -161,7 +162,7 @@ def _counted(
     if any(d.limited for d in plan.design.dictionaries):
         work.run(missing_tables(work, plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
-    rows = None if effort is None else small_join(work, catalog, plan.telling, effort)
+    rows = None if effort is None else small_join(work, catalog, plan.telling, effort, models)
     if rows is None:
         work.run(missing_tables(work, plan))
     work.clock.begin("moments")

@@ -46,11 +46,12 @@ def prepared_part(
     effort: Effort | None = None,
     target: Target | None = None,
     origins: Mapping[str, float] = NOWHERE,
+    models: int = 1,
 ) -> Data:
     """A part of a marked query, as `prepared` makes it. The values of both parts decide which label is positive."""
     target = target or options.target(work.engine, query)
     with _told_of(holdout, part):
-        return prepared(work, kept(work, part_of(part)(query, work.facts)), options, target, effort, origins)
+        return prepared(work, kept(work, part_of(part)(query, work.facts)), options, target, effort, origins, models)
 
 
 def counted_part(

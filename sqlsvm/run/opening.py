@@ -126,15 +126,15 @@ def check_plan(query: FeatureQuery, training: Training) -> None:
     refuse(training.options | {"sums": next(iter(query.sums), None), "optional": optional}, "plan known")
 
 
-def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Data, Moments | None]:
-    """The problem to train on, and the sizes of the part that is held out. It says which rows have a NULL and are left
-    out."""
+def opened(work: Workspace, query: FeatureQuery, training: Training, models: int = 1) -> tuple[Data, Moments | None]:
+    """The problem to train so many models on, and the sizes of the part that is held out. It says which rows have a
+    NULL and are left out."""
     if training.problem.nulls != "drop" or training.problem.weight:
-        return _with_classes(work, query, training, None)
+        return _with_classes(work, query, training, None, models)
     target = training.problem.target(work.engine, query)
     nulls = nulls_of(work, query, target)
     try:
-        problem, left_out = _with_classes(work, query, training, target)
+        problem, left_out = _with_classes(work, query, training, target, models)
     except Lacking as error:
         if nulls is None:
             raise
@@ -145,30 +145,30 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Da
 
 
 def _with_classes(
-    work: Workspace, query: FeatureQuery, training: Training, target: Target | None
+    work: Workspace, query: FeatureQuery, training: Training, target: Target | None, models: int
 ) -> tuple[Data, Moments | None]:
     """Without the classes that no row of the join has: the values of the label are read from its relation alone."""
     before = work.tables
     try:
-        return _opened(work, query, training, target)
+        return _opened(work, query, training, target, models)
     except LostClasses as error:
         work.drop([table for table in work.tables if table not in before])
         target = without_classes(work.engine, query, error.lost, training.problem.positive)
         steps.log(NOTE, "note: no row to train on has the %s %s", target.label.name, listed(error.lost))
-        return _opened(work, query, training, target)
+        return _opened(work, query, training, target, models)
 
 
 def _opened(
-    work: Workspace, query: FeatureQuery, training: Training, target: Target | None
+    work: Workspace, query: FeatureQuery, training: Training, target: Target | None, models: int
 ) -> tuple[Data, Moments | None]:
     holdout, left_out = training.held, None
     effort = training.effort if training.solver == "dane" and not training.problem.by else None
     if holdout is None:
-        problem = prepared(work, query, training.problem, target, effort)
+        problem = prepared(work, query, training.problem, target, effort, models=models)
     else:
         target = target or training.problem.target(work.engine, query)
         left_out = counted_part(work, query, training.problem, holdout, "holdout", target)
-        problem = prepared_part(work, query, training.problem, holdout, "train", effort, target)
+        problem = prepared_part(work, query, training.problem, holdout, "train", effort, target, models=models)
     return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
 
 

@@ -35,6 +35,8 @@ MADE, MADE_FAST = 15_000_000, 6_000_000
 such link take less time, and over two they take far longer."""
 LARGEST = 40_000_000
 """Numbers, 320 MB."""
+PASSES = 2
+"""That each of several models takes at least. A pass takes about as long as to read one number of each row."""
 JOIN = "rows of the join"
 
 
@@ -43,9 +45,12 @@ def fitting(design: Design, most: int = LARGEST) -> int:
     return most // max(1, len(design.coordinates) + len(design.dictionaries))
 
 
-def most_rows(design: Design, effort: Effort) -> int:
-    """A join with no more rows is read."""
-    much = MUCH * (effort.sample or _sample(design))
+def most_rows(design: Design, effort: Effort, models: int = 1) -> int:
+    """A join with no more rows is read. If so many models are trained on it that all their passes read more, it is one
+    that fits in memory."""
+    columns = len(design.coordinates) + len(design.dictionaries)
+    pays = models > 1 and PASSES * models * max(1, design.target.classes) >= columns
+    much = MUCH * (effort.sample or (fitting(design) if pays else _sample(design)))
     return min(much if effort.in_memory is None else effort.in_memory, fitting(design))
 
 
@@ -55,10 +60,10 @@ def _sample(design: Design) -> int:
     return max(size, LEAST, min(MORE * size, fitting(design, FEW)))
 
 
-def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) -> Rows | None:
+def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort, models: int = 1) -> Rows | None:
     """SELECT times, y, x.., category numbers: each row of the join that weighs something. None if there are many, or if
     a row has no label: the database can tell a NULL from a NaN."""
-    of_a_table, most = _limits(plan, catalog, effort)
+    of_a_table, most = _limits(plan, catalog, effort, models)
     rows = _join_rows(work, catalog, plan, of_a_table, most) if is_narrow(plan) and most > 0 else inf
     if rows > most:
         return None
@@ -67,13 +72,13 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
     return None if np.isnan(found[CODE].astype(float)).any() else found
 
 
-def _limits(plan: Plan, catalog: Catalog, effort: Effort) -> tuple[int, int]:
+def _limits(plan: Plan, catalog: Catalog, effort: Effort, models: int) -> tuple[int, int]:
     """The most rows of a table, and of the join. Where partners are looked up, a server sends fewer numbers, and a
     many-to-many join is made here."""
-    most = most_rows(plan.design, effort)
+    in_process, links = catalog.engine.abilities.in_process, len(plan.links)
+    most = most_rows(plan.design, effort, 1 if in_process else models)
     if effort.in_memory is not None or most < 1 or not can_look_up(plan, catalog):
         return most, most
-    in_process, links = catalog.engine.abilities.in_process, len(plan.links)
     if links:
         made = min(links**2 * MADE_FAST, MADE) if in_process else MADE
         return most, max(most, fitting(plan.design, 0 if effort.sample else made))

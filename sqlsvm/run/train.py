@@ -83,7 +83,8 @@ def train_each(
             trainings, taken = of_label(work.engine, query, trainings)
             training = next(iter(trainings.values()))
             with choice_of(trainings, StatementError):
-                data, left_out = opened(work, query, training.ungrouped)
+                to_come = len(trainings) * (1 + (training.folds or 0))
+                data, left_out = opened(work, query, training.ungrouped, to_come)
             refuse({**facts, "classes": data.plan.design.target.classes}, "label known")
             kept = NOTHING if training.solver in MACHINES else continuations
             known = trained_on(engine, text, data)

@@ -270,6 +270,19 @@ def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.M
     assert train(engine, "m", bare, training(lam=0.1, sample=50)).in_memory  # more keys than features
 
 
+def test_a_server_sends_more_to_several_models(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One model reads no join of 200 rows here. Three with three folds are twelve, whose passes would read it more
+    often than it has columns. In this process passes take as long."""
+    monkeypatch.setattr(small, "MUCH", 2)
+    monkeypatch.setattr(small, "_sample", lambda design: 10)
+    build(engine, "CREATE TABLE a (y INT, x INT)")
+    build(engine, "INSERT INTO a SELECT i % 2, i * i % 7 FROM generate_series(1, 200) AS s(i)")
+    asked = {f"m{lam}": training(lam=lam, folds=3) for lam in (1e-1, 1e-2, 1e-3)}
+    models = train_each(engine, "SELECT y, x FROM a", asked, on_fold=lambda part, weights: None)
+    assert {model.in_memory for model in models} == {not engine.abilities.in_process}
+    assert not train(engine, "m", "SELECT y, x FROM a", training(lam=0.1)).in_memory
+
+
 def test_what_is_small_by_its_keys_is_not_counted(engine: Engine, statements: list[str]) -> None:
     """Three rows of `b` for each of the 30 of `a` are 90."""
     build(engine, "CREATE TABLE a (k INT, y INT, x INT); CREATE TABLE b (k INT, z INT)")
