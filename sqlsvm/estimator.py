@@ -9,21 +9,21 @@ from datetime import date, timedelta
 from numbers import Real
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from sqlsvm.ask.components import K, components
 from sqlsvm.ask.describe import Description, describe
 from sqlsvm.ask.fitting import with_probabilities
-from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.leaks import check_leaks
-from sqlsvm.ask.measure import measure, measure_held_out
+from sqlsvm.ask.measure import Measured, measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Database, Query, digests, is_query, opens_anew, query_of, with_label
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
+from sqlsvm.measures import MEASURES
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
@@ -70,7 +70,6 @@ from sqlsvm.solve.loss.custom import given
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Found = TypeVar("Found")
 
 steps = logging.getLogger(__name__)
 
@@ -391,14 +390,6 @@ class Relational(Fitted):
     def _predicted(self, X: Frame) -> Values:
         return self._scores(X)
 
-    def evaluate_groups(
-        self, database: Database | None = None, query: Query | None = None, part: Part | None = None
-    ) -> ByGroup:
-        """How good a model that was trained with `by` is: in each group, and in all of them together."""
-        if not self._fitted().groups:
-            raise OptionError("this model has no groups", hint="evaluate() measures it")
-        return self._measured(by_group, database, query, part)
-
     def describe(self, database: Database | None = None, query: Query | None = None) -> Description:
         """What is in the columns of its query, or of another, over the join: as `sqlsvm describe` says it."""
         with self._looking(database, query) as (engine, model, offload):
@@ -412,28 +403,24 @@ class Relational(Fitted):
             return components(engine, stored_query(engine, model), k=k, **how, **roles_of(model))
 
     def _quality(self, database: Database | None, query: Query | None, part: Part | None) -> Any:
-        self._fitted().ungrouped_only("evaluate measures one", "evaluate_groups() measures all")
-        return self._measured(measure_held_out if part == "holdout" else measure, database, query, part)
-
-    def _measured(
-        self,
-        measure: Callable[[Data, Model], Found],
-        database: Database | None,
-        query: Query | None,
-        part: Part | None,
-    ) -> Found:
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         with self._looking(database, query) as (engine, model, offload):
 
-            def measured(problem: Data) -> Found:
-                found: Any = measure(problem, model)
-                named: Found = replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
-                return named
+            def measured(problem: Data) -> Measured:
+                found = (measure_held_out if part == "holdout" else measure)(problem, model)
+                return replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
 
             if part is None:
                 return on_all(engine, model, measured, offload=offload)
             return on_parts(engine, model, measured, [part], offload=offload)[part]
+
+    def _value(self, name: str, database: Database | None, query: Query | None) -> float:
+        """Of a measure, over all groups if there are some; nan where there is none."""
+        found = self._quality(database, query, None)
+        whole = found.whole if isinstance(found, ByGroup) else found
+        value = MEASURES[name].value(whole) if whole else None
+        return np.nan if value is None else value
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -492,8 +479,7 @@ class RelationalSVC(Relational):
         says so."""
         if y is not None and not isinstance(y, str):
             return float(np.mean(self._predicted(X) == np.asarray(y)))
-        found = self.evaluate(X, y)
-        return found.measures["accuracy"] if isinstance(found, Confusion) else found.accuracy.value
+        return self._value("accuracy", X, y)
 
     def predict_proba(self, X: Frame) -> Any:
         """For each row the probability of each of classes_, if the model has one: `probability` asks for it, and the
@@ -530,11 +516,11 @@ class RelationalSVC(Relational):
 
     def evaluate(
         self, database: Database | None = None, query: Query | None = None, part: Part | None = None
-    ) -> Evaluation | Confusion:
+    ) -> Evaluation | Confusion | ByGroup:
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
-        one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. On the
-        rows held out, there are `intervals`."""
-        found: Evaluation | Confusion = self._quality(database, query, part)
+        one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. With
+        `by`, in each group, and in all of them together. On the rows held out, there are `intervals`."""
+        found: Evaluation | Confusion | ByGroup = self._quality(database, query, part)
         return found
 
 
@@ -556,14 +542,14 @@ class RelationalSVR(Relational):
             labels = np.asarray(y, dtype=float)
             spread = float(np.sum((labels - labels.mean()) ** 2))
             return 1.0 - float(np.sum((labels - self._scores(X)) ** 2)) / spread if spread else np.nan
-        found = self.evaluate(X, y).r2
-        return np.nan if found is None else found
+        return self._value("r2", X, y)
 
     def evaluate(
         self, database: Database | None = None, query: Query | None = None, part: Part | None = None
-    ) -> Residuals:
-        """How far its scores are off, on the rows of its query, of another, or of one part."""
-        found: Residuals = self._quality(database, query, part)
+    ) -> Residuals | ByGroup:
+        """How far its scores are off, on the rows of its query, of another, or of one part. With `by`, in each group,
+        and in all of them together."""
+        found: Residuals | ByGroup = self._quality(database, query, part)
         return found
 
 

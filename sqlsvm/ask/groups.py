@@ -19,8 +19,9 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Residuals
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
-from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
+from sqlsvm.model.of_rows import explained, of_number, of_several_classes, of_two_classes
 from sqlsvm.model.raw import theta_of
+from sqlsvm.plan.scaling import FLAT, LabelMoments
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups
@@ -34,9 +35,10 @@ def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
         return _of_rows(problem, part, bins) if problem.part is not None else ungrouped(problem, part, bins=bins)
 
     each = in_each(Groups.of(problem), model, measured)
-    missed = problem.moments.n - sum(group.rows for group, _ in each)
+    missed = max(0.0, problem.moments.n - sum(group.rows for group, _ in each))
     found = tuple(Measured(group.value, one) for group, one in each)
-    return ByGroup(model.by or "", found, _whole([one for _, one in each]), max(0.0, missed))
+    whole = _whole([one for _, one in each], None if missed > FLAT * problem.moments.n else problem.moments.label)
+    return ByGroup(model.by or "", found, whole, missed)
 
 
 def in_each(groups: Groups, model: Model, of: Callable[[Data, Model], T]) -> list[tuple[Group, T]]:
@@ -79,10 +81,11 @@ def _of_rows(problem: Data, part: Model, bins: int) -> Found:
     return replace(found, probabilities=probabilities(of_scores, part.probability))
 
 
-def _whole(each: Sequence[Found]) -> Found | None:
-    """Over all groups together. The scores of different groups are not compared, so there is no AUC."""
+def _whole(each: Sequence[Found], label: LabelMoments | None) -> Found | None:
+    """Over all groups together. The scores of different groups are not compared, so there is no AUC. `label`: its
+    moments, if all rows are in a group with a model."""
     if numbers := [found for found in each if isinstance(found, Residuals)]:
-        return _of_numbers(numbers)
+        return _of_numbers(numbers, label)
     if several := [found for found in each if isinstance(found, Confusion)]:
         return _of_several(several)
     classes = [found for found in each if isinstance(found, Evaluation)]
@@ -122,17 +125,18 @@ def _sum(found: Sequence[Bounded]) -> Bounded:
     return Bounded(*(sum(getattr(one, name) for one in found) for name in ("value", "lower", "upper")))
 
 
-def _of_numbers(each: Sequence[Residuals]) -> Residuals:
+def _of_numbers(each: Sequence[Residuals], label: LabelMoments | None) -> Residuals:
     rows = [found.rows for found in each]
 
     def mean(name: str) -> float:
         return float(np.average([getattr(found, name) for found in each], weights=rows))
 
+    squares = sum(found.rows * found.rmse**2 for found in each)
     return Residuals(
         rows=sum(rows),
         mae=mean("mae"),
-        rmse=sqrt(float(np.average([found.rmse**2 for found in each], weights=rows))),
-        r2=None,
+        rmse=sqrt(squares / sum(rows)),
+        r2=explained(squares, sum(rows), label) if label else None,
         pinball=mean("pinball"),
         quantile=each[0].quantile,
         coverage=mean("coverage"),

@@ -75,16 +75,21 @@ def of_sums(
 ) -> Residuals:
     """From the sums over all rows, whose residuals are in units, and the edges and counts of the histogram."""
     n, over, under, squares = sums["n"], sums["over"], sums["under"], sums["squares"] * unit**2
-    spread = label.squares - label.total**2 / n
     edges, counts = histogram
     return Residuals(
         rows=n,
         mae=(over + under) * unit / n,
         rmse=sqrt(squares / n),
-        r2=1.0 - squares / spread if spread > FLAT * label.squares else None,
+        r2=explained(squares, n, label),
         pinball=(quantile * over + (1.0 - quantile) * under) * unit / n,
         quantile=quantile,
         coverage=sums["covered"] / n,
         edges=tuple(edges.tolist()),
         counts=tuple(counts.tolist()),
     )
+
+
+def explained(squares: float, rows: float, label: LabelMoments) -> float | None:
+    """R^2 of residuals with this sum of squares; None if the label is the same in all rows."""
+    spread = label.squares - label.total**2 / rows
+    return 1.0 - squares / spread if spread > FLAT * label.squares else None

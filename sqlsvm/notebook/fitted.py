@@ -73,7 +73,6 @@ class Fitted:
     model_: Model
     offload: Any
     evaluate: Callable[..., Any]
-    evaluate_groups: Callable[..., ByGroup]
 
     def _fitted(self) -> Model:
         if not hasattr(self, "model_"):
@@ -128,9 +127,8 @@ class Fitted:
     def measures(self, database: Database | None = None, query: Query | None = None, part: Part | None = None) -> Any:
         """What `evaluate` finds, as a frame: a row for each measure, with the interval of 95 % of rows held out. A
         model with groups has a row for each of them."""
-        if self._fitted().groups:
-            return frame(_of_groups(self.evaluate_groups(database, query, part)))
-        return frame(_of_measures(self.evaluate(database, query, part)))
+        found = self.evaluate(database, query, part)
+        return frame(_of_groups(found) if isinstance(found, ByGroup) else _of_measures(found))
 
     @property
     def validation_(self) -> Any:
@@ -232,13 +230,16 @@ class Fitted:
         return self._plotted("roc", axes, lambda: self._evaluated(database))
 
     def plot_weights(self, top: int = 20, axes: "Axes | None" = None) -> "Axes":
-        """The weights with the most influence, for the features as they were scaled."""
+        """The weights with the most influence, for the features as they were scaled. With groups or several classes,
+        each is named with those that it is of."""
         from sqlsvm.report.png import bars
 
-        model = self._fitted().linear()
-        model.must_be_one("plot_weights draws those of one")
-        heaviest = model.weights.heaviest(top)
-        named = {w.feature if w.category is None else f"{w.feature} = {w.category}": w.scaled_weight for w in heaviest}
+        leaves = self._fitted().linear().leaves
+        each = [(values, w) for values, leaf in leaves for w in leaf.weights.heaviest(top)]
+        heaviest = sorted(each, key=lambda one: -abs(one[1].scaled_weight))[:top]
+        names = (w.feature if w.category is None else f"{w.feature} = {w.category}" for _, w in heaviest)
+        of = (": ".join([*map(str, values), name]) for name, (values, _) in zip(names, heaviest, strict=True))
+        named = {name: w.scaled_weight for name, (_, w) in zip(of, heaviest, strict=True)}
         return bars(named, "weight of the scaled feature", axes)
 
     def plot_effects(self, database: Database | None = None) -> "list[Axes]":

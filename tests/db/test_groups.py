@@ -180,6 +180,8 @@ def test_groups_of_a_label_that_is_a_number(engine: Engine, loss: str, sample: i
     assert isinstance(found.whole, Residuals)
     assert found.whole.mae == pytest.approx(np.abs(z).mean())
     assert found.whole.rmse == pytest.approx(np.sqrt((z**2).mean()))
+    y = rows["y"].astype(float)
+    assert found.whole.r2 == pytest.approx(1 - (z**2).sum() / ((y - y.mean()) ** 2).sum())
 
 
 @pytest.mark.slow

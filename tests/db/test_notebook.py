@@ -23,6 +23,7 @@ import sqlsvm
 from sqlsvm import NotFittedError, RelationalRidge, RelationalSVC
 from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.estimator import ESTIMATORS, Relational
+from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.notebook.progress import on_screen
 from sqlsvm.notebook.told import reworded
@@ -198,6 +199,14 @@ def test_measures_are_a_frame(svc: RelationalSVC) -> None:
     assert by.measures()[["kind", "rows"]].to_numpy().tolist() == [
         [kind, (TABLES["orders"]["kind"] == kind).sum()] for kind in ("book", "gift")
     ]
+    found = by.evaluate()
+    assert isinstance(found, ByGroup)
+    assert [one.value for one in found.groups] == ["book", "gift"]
+    assert isinstance(found.whole, Evaluation)
+    assert by.score() == found.whole.accuracy.value
+    each = RelationalRidge(1e-2, sample=200, by="kind").fit(TABLES, QUERY.replace("o.late, o.days", "o.days"), "days")
+    assert -1.0 <= each.score() <= 1.0
+    assert {name.get_text().split(":")[0] for name in by.plot_weights().get_yticklabels()} == {"book", "gift"}
 
 
 def test_folds_are_a_frame() -> None:
