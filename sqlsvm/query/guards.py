@@ -131,7 +131,7 @@ def check_view(text: str, dialect: str) -> None:
         raise QueryError(f"in a view that the query reads: {error.message}", hint=error.hint) from error
 
 
-_PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
+PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 """Window functions whose value depends on the place of a row."""
 
 
@@ -165,7 +165,7 @@ def varying(tree: exp.Expr, dialect: str) -> QueryError | None:
 def _other_rows(tree: exp.Expr, dialect: str) -> QueryError | None:
     """For EXISTS it does not matter which rows are found."""
     for window in tree.find_all(exp.Window):
-        if window.find(*_PLACED) and not (window.args.get("order") or window.args.get("alias")):
+        if window.find(*PLACED) and not (window.args.get("order") or window.args.get("alias")):
             return QueryError(
                 f"rows may have another place each time they are read: {Fragment(window, dialect)}",
                 hint="add ORDER BY with a unique column at its end: OVER (ORDER BY k)",

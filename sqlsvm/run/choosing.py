@@ -2,7 +2,7 @@
 anyway. Only what is chosen is then trained on the whole join, and proven."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,6 +52,10 @@ FEW = 300
 RARE = 0.1
 """A note shows what --class-weight balanced would do if a class has a smaller share of the rows."""
 JOIN = "the join"
+ALONE, MOST_ALONE = 0.999, 500
+"""A feature with this AUC decides the label."""
+ROBUST, ROBUSTER, MOST_ROBUST = ("huber", "absolute"), 0.1, 4_000
+"""A note names one of these losses if its absolute error is smaller by this share, on so many rows."""
 L1 = STRENGTHS[3:-2]
 """A weight of a scaled column has no use for a stronger one."""
 
@@ -110,7 +114,55 @@ def settle(training: "Training", each: "Problems") -> Settled:
     settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share, of))
     training = replace(settled.training, threshold=cut)
     curves = tuple(replace(curve, offset=curve.offset + curve.slope * cut) for curve in curves)
-    return settled._replace(training=training, curves=curves, rare=matrices)
+    notes = (*settled.notes, *(deciding(problem, labelled, drawn, parts[0]) if labelled.signed else ()))
+    if labelled.kind == NUMBER and "loss" in training.unnamed:
+        place = strengths.index(found.chosen.strength)
+        notes = (*notes, *robust(training, each, drawn, parts, place))
+    return settled._replace(training=training, curves=curves, rare=matrices, notes=notes)
+
+
+def robust(training: "Training", each: "Problems", drawn: Drawn, parts: Sequence[Part], place: int) -> Iterator[str]:
+    """Losses that far numbers draw less, where the absolute error is smaller by a tenth. A few rows show that."""
+    step = max(1, len(drawn.codes) // MOST_ROBUST)
+    parts = [replace(part, rest=part.rest[::step], measured=part.measured[::step]) for part in parts]
+
+    def off(candidate: Candidate, scores: Array, rows: Indices) -> float:
+        return float(np.average(np.abs(drawn.codes[rows] - scores[0]), weights=drawn.weights[rows]))
+
+    errors = dict[str, float]()
+    for loss in (training.problem.loss, *ROBUST):
+        own = training.with_loss(loss)
+        strength = strengths_for(own, each.of(own.problem.named_loss)[0])[place]
+        (tried,) = choosing.path(_candidate(own, each, drawn), parts, Measuring(off, smaller=True), [strength])
+        errors[loss] = tried.mean
+    usual, best = errors[training.problem.loss], min(ROBUST, key=lambda loss: errors[loss])
+    if errors[best] < (1.0 - ROBUSTER) * usual:
+        yield (
+            f"--loss {best} has a smaller mean absolute error on rows not seen, {errors[best]:.4g} and not "
+            f"{usual:.4g}: a few labels are far from the others"
+        )
+
+
+def deciding(problem: Data, labelled: "Labelled", drawn: Drawn, part: Part) -> Iterator[str]:
+    """Features that tell the class by themselves on the rows that a part measures. Most are seen not to on a few."""
+    few, every = part.measured[:: max(1, len(part.measured) // MOST_ALONE)], part.measured
+    positive = labelled.weights * (labelled.codes > 0.0)
+
+    def decides(values: Array, rows: Indices) -> bool:
+        yes, no = positive[rows], labelled.weights[rows] - positive[rows]
+        if not min(yes.sum(), no.sum()) > 0.0:  # few rows may be of one class
+            return True
+        own = area(values[rows], no, yes)
+        return max(own, 1.0 - own) > ALONE
+
+    named = {e.feature: drawn.rows.numbers[:, e.place].astype(float) for e in problem.scaling.numbers if e.feature}
+    for d in problem.plan.design.dictionaries:
+        levels, rest = drawn.rows.ones[:, d.number], part.rest
+        rows, right = (np.bincount(levels[rest], w[rest], drawn.rows.width + 1) for w in (labelled.weights, positive))
+        named[d.feature] = np.divide(right, rows, out=np.full(len(rows), 0.5), where=rows > 0.0)[levels]
+    for name, values in named.items():
+        if decides(values, few) and decides(values, every):
+            yield f"{name} alone tells {problem.plan.design.target.label.name}: is it known before the label is?"
 
 
 def by_unit(training: "Training", problem: Data, drawn: Drawn) -> tuple[Drawn, str]:

@@ -21,7 +21,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import meanings
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.notes import constants, ids, made_once, nulls, one_class, only_class, predicts_one
+from sqlsvm.run.notes import constants, ids, made_once, moving, nulls, one_class, only_class, predicts_one
 from sqlsvm.run.problems import Problem
 from sqlsvm.run.rounding import is_far
 from sqlsvm.run.training import Training
@@ -161,6 +161,7 @@ def _notes(
         no, yes = label_values
         yield f"{target.label.name} is {no!r} or {yes!r}: {yes!r} is the positive class, unless --positive names it"
     yield from ids(problem)
+    yield from moving(problem.query)
     if training.is_kernel:
         if training.machine.kernel == "sigmoid":
             yield "the sigmoid kernel is no inner product, so there is no lower bound"

@@ -9,7 +9,9 @@ from sqlglot import exp
 from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.guards import PLACED, Fragment, as_typed
 from sqlsvm.query.names import names_something
+from sqlsvm.query.parse import parse
 from sqlsvm.query.whole import RESULT, RESULT_ROWS
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
@@ -103,6 +105,32 @@ def ids(problem: Data) -> Iterator[str]:
             yield f"{f.name} is a number that names something: leave it out, or --categorical {f.name}"
         elif column in keys:
             yield f"{f.name} is a number and a key: if it names something, leave it out, or --categorical {f.name}"
+
+
+NOW = exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp
+NOW_NAMES = "now", "today", "clock_timestamp", "transaction_timestamp", "statement_timestamp", "get_current_timestamp"
+
+
+def moving(query: FeatureQuery) -> Iterator[str]:
+    """What is another value the next time, though no table has changed."""
+    tree = parse(query.text, query.dialect)
+    said = {as_typed(e, query.dialect) for e in tree.find_all(*NOW, exp.Anonymous) if _is_now(e) and _in_output(e)}
+    yield from (f"{each} is another time when the model predicts: take a time from the tables" for each in sorted(said))
+    for window in tree.find_all(exp.Window):
+        order = window.args.get("order")
+        if order and window.find(*PLACED) and not any(names_something(c.name) for c in order.find_all(exp.Column)):
+            shown = Fragment(window, query.dialect)
+            yield f"{shown} may change from run to run where its ORDER BY has ties: put a unique column at its end"
+
+
+def _is_now(node: exp.Expr) -> bool:
+    return not isinstance(node, exp.Anonymous) or node.name.lower() in NOW_NAMES
+
+
+def _in_output(node: exp.Expr) -> bool:
+    while node.parent and not isinstance(node.parent, exp.Select):
+        node = node.parent
+    return node.arg_key == "expressions"
 
 
 def _keys(problem: Data) -> set[exp.Expression]:

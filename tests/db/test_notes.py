@@ -8,6 +8,7 @@ import pytest
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
+from sqlsvm.rules import named
 from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.notes import by_weights, one_class
 from sqlsvm.run.opening import open_problem
@@ -180,3 +181,46 @@ def test_an_id_with_categories_is_not_told(engine: Engine) -> None:
     query = "SELECT o.y, o.x, p.city_id FROM orders o JOIN people p ON p.number = o.person"
     model = train(engine, "m", query, training(lam=1e-2, categorical=("city_id",)))
     assert not [note for note in model.notes if "names something" in note]
+
+
+def test_the_time_of_a_run_is_told(engine: Engine) -> None:
+    model = trained(engine, "f.x + EXTRACT(YEAR FROM now()) AS x FROM f WHERE now() > TIMESTAMP '2020-01-01'")
+    said = [note for note in model.notes if "another time" in note]
+    assert [note.lower() for note in said] == [
+        "now() is another time when the model predicts: take a time from the tables"
+    ] or said[0].startswith("CURRENT_TIMESTAMP is another time")
+    assert len(said) == 1
+    model = train(engine, "m", "SELECT f.y, f.x FROM f WHERE now() > TIMESTAMP '2020-01-01'", training(lam=1e-3))
+    assert not any("another time" in note for note in model.notes)
+
+
+def test_a_window_with_ties_is_told(engine: Engine) -> None:
+    """A unique column at the end of its ORDER BY says which row comes first, and an id is taken for one."""
+    build(engine, TABLES)
+    for order, told in (("f.k", True), ("f.k, f.row_id", False)):
+        over = f"ROW_NUMBER() OVER (ORDER BY {order})"
+        query = f"SELECT f.y, {over} AS n FROM (SELECT f.*, x AS row_id FROM f) AS f"
+        notes = train(engine, "m", query, training(lam=1e-3)).notes
+        assert any("ties" in note for note in notes) == told
+
+
+def test_a_feature_that_decides_the_label_is_told(engine: Engine) -> None:
+    """A number or a category; one that is right in nine of ten rows is not."""
+    build(engine, TABLES)
+    known = "CASE WHEN f.y THEN 2.5 ELSE f.x END AS known, CASE WHEN f.y THEN 'out' ELSE 'in' END AS state"
+    model = train(engine, "m", f"SELECT f.y, f.x, {known}, f.late FROM f", training(lam="auto"))
+    told = [note for note in model.notes if "alone tells y" in note]
+    assert told == [f"{name} alone tells y: is it known before the label is?" for name in ("known", "state")]
+
+
+def test_a_loss_with_a_smaller_absolute_error_is_told(engine: Engine) -> None:
+    """A few labels are far from the others."""
+    build(engine, TABLES)
+    far, how = (
+        "CASE WHEN g % 29 = 0 THEN 5000.0 ELSE 0.0 END",
+        training(label="n", **named({"lam": None, "loss": None})),
+    )
+    rows = "(SELECT g, SIN(g) AS x FROM GENERATE_SERIES(0, 999) AS r(g)) AS r"
+    for more, told in ((far, 1), ("COS(7 * g)", 0)):
+        notes = train(engine, "m", f"SELECT 10 * x + {more} AS n, r.x FROM {rows}", how).notes
+        assert len([note for note in notes if "smaller mean absolute error on rows not seen" in note]) == told
