@@ -11,7 +11,8 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
     FOR signed IN
-        SELECT c.relname AS name, r.rolname AS owner, c.relacl IS NOT NULL OR EXISTS (
+        SELECT c.relname AS name, r.rolname AS owner, EXISTS (
+            SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner') AS has_owners, c.relacl IS NOT NULL OR EXISTS (
             SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) OR EXISTS (
             SELECT FROM pg_catalog.pg_auth_members AS m WHERE m.roleid = 'pg_write_all_data'::regrole) AS shared
         FROM pg_catalog.pg_class AS c
@@ -19,12 +20,14 @@ BEGIN
         JOIN pg_catalog.pg_roles AS r ON r.oid = c.relowner
         WHERE n.nspname = 'sqlsvm' AND c.relname IN ('versions', 'iterations', 'states', 'programs', 'statements')
             AND pg_catalog.pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (
-            SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner')
+            SELECT FROM pg_catalog.pg_constraint AS s WHERE s.conrelid = c.oid AND s.conname = c.relname || '_signed')
     LOOP
-        EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%I ADD COLUMN owner name', signed.name);
         -- The rows of an older sqlsvm are the table owner's if no other role could ever write them: a right that was taken back
         -- leaves a list of rights. Otherwise it is not known.
-        IF NOT signed.shared THEN
+        IF NOT signed.has_owners THEN
+            EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%I ADD COLUMN owner name', signed.name);
+        END IF;
+        IF NOT signed.has_owners AND NOT signed.shared THEN
             EXECUTE pg_catalog.format('UPDATE sqlsvm.%I SET owner = %L', signed.name, signed.owner);
         END IF;
         EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%1$I ALTER COLUMN owner SET DEFAULT CURRENT_USER,

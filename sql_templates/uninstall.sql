@@ -5,6 +5,9 @@ DECLARE
     command text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
+    IF to_regclass('sqlsvm.versions') IS NOT NULL THEN
+        ALTER TABLE sqlsvm.versions DROP COLUMN IF EXISTS expressions;
+    END IF;
     FOR command IN
         SELECT 'DROP FUNCTION ' || string_agg(p.oid::regprocedure::text, ', ') FROM pg_catalog.pg_proc AS p
         WHERE p.pronamespace = 'sqlsvm'::regnamespace HAVING count(*) > 0

@@ -3,18 +3,15 @@ CREATE OR REPLACE FUNCTION sqlsvm.predict(model text, features jsonb, version in
 RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    body CONSTANT jsonb := sqlsvm._of_group(sqlsvm._body(model, version), features);
-    several CONSTANT boolean := coalesce(body @@ '$.classes.size() > 0', false);
+    body CONSTANT jsonb := sqlsvm._body(model, version);
     score double precision;
     place integer;
 BEGIN
-    IF several THEN
-        SELECT s.score, s.n INTO score, place
-        FROM (SELECT sqlsvm._score(body || c.class || '{"classes": []}', features) AS score, c.n
-            FROM jsonb_array_elements(body -> 'classes') WITH ORDINALITY AS c (class, n)) AS s
-        ORDER BY s.score DESC NULLS FIRST, s.n
-        LIMIT 1;
-        RETURN CASE WHEN score < 'NaN' THEN sqlsvm._label_text(body #> ARRAY['classes', (place - 1)::text, 'value']) END;
+    IF coalesce(body #> '{groups,0}', body) @@ '$.classes.size() > 0' THEN
+        SELECT s.score, s.n INTO score, place FROM unnest(sqlsvm._scored(body, features, false)) WITH ORDINALITY AS s (score, n)
+        ORDER BY s.score DESC NULLS FIRST, s.n LIMIT 1;
+        RETURN CASE WHEN score < 'NaN'
+            THEN sqlsvm._label_text(coalesce(body #> '{groups,0}', body) #> ARRAY['classes', (place - 1)::text, 'value']) END;
     END IF;
     score := sqlsvm._score(body, features);
     IF body #> '{trained_on,label_values}' = '[null, null]' THEN  -- the label is a number

@@ -34,6 +34,6 @@ BEGIN
             MESSAGE = format('feature "%s" is of type %s', feature, jsonb_typeof(found)),
             HINT = 'A feature is a number, a text, true, false or null.';
     END IF;
-    RETURN coalesce(sqlsvm._time_value(feature, found, body #>> ARRAY['trained_on', 'times', feature]), found);
+    RETURN found;
 END
 $$;

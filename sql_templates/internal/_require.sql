@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._require(role text)
 RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    known_form CONSTANT integer := 3;
+    known_form CONSTANT integer := 4;
     rights CONSTANT text[] := CASE role WHEN 'reader' THEN '{SELECT}' ELSE '{SELECT,INSERT,UPDATE,DELETE}' END;
     tables CONSTANT text[] := CASE role WHEN 'reader' THEN '{models,versions,iterations}'
                                         ELSE '{models,versions,iterations,states,programs,statements}' END;

@@ -247,19 +247,25 @@ def _map_terms(
     model: Model, each: Mapped, terms: Mapping[str, Term], found: Mapping[str, Operand]
 ) -> Iterator[exp.Expression]:
     """If the map has steps, (SELECT sum FROM (SELECT steps)): then each step is computed once for a row."""
-    columns = [found[name] for name in each.columns]
+    rows, values = mapped_values(each, [found[name] for name in each.columns])
+    made = (_term(terms[name], value, model.nulls) for name, value in values.items())
+    if rows is None:
+        yield from made
+    else:
+        yield sql.select([(sql.plus(*made), SCORE)], rows).subquery(copy=False)
+
+
+def mapped_values(each: Mapped, columns: Sequence[Operand]) -> tuple[exp.Subquery | None, dict[str, Operand]]:
+    """What a map makes, by feature, and the rows that these values read if the map has steps."""
     present = sql.every(sql.not_null(column.value) for column in columns)
     is_number = each.kind == "numeric"
     operands = [as_number(c.value, c.kind) if is_number else sql.text(c.value.copy()) for c in columns]
     rows, operands = each.stepped(operands, STEPS)
-    made = []
-    for name, text in each.formulas.items():
-        value = sql.case(present, formula.applied(text, operands))
-        made.append(_term(terms[name], Operand(value, "numeric"), model.nulls))
-    if rows is None:
-        yield from made
-    else:
-        yield sql.select([(sql.plus(*made), SCORE)], sql.derived(rows, STEPS)).subquery(copy=False)
+    values = {
+        name: Operand(sql.case(present.copy(), formula.applied(text, operands)), "numeric")
+        for name, text in each.formulas.items()
+    }
+    return sql.derived(rows, STEPS) if rows else None, values
 
 
 def _inputs(model: Model, operands: Operands) -> Inputs:

@@ -13,9 +13,10 @@ from typing import Any, NoReturn, TypeVar
 from sqlglot import exp, parse_one
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine, Programmable, Rows, StatementError
+from sqlsvm.engine.base import Engine, Programmable, Rows, StatementError, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import Model
+from sqlsvm.model.stored_score import stored_score
 from sqlsvm.reading import ANEW, parsed
 from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, ordered, unknown, without_weights
 from sqlsvm.store.owners import check_owners
@@ -25,9 +26,9 @@ from sqlsvm.store.templates import statements, template
 T = TypeVar("T")
 
 SCHEMA = "sqlsvm"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The newest known form of the tables. A store begins with form 1; `sqlsvm install` adds the tables of programs."""
-_WITH_PROGRAMS = 2
+_WITH_PROGRAMS, _WITH_SCORES = 2, 4
 
 _COLUMNS = tuple(name for name in LISTED if name not in ("version", "weighted", "unseen"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
@@ -56,6 +57,10 @@ _DROP_ITERATIONS = "DELETE FROM sqlsvm.iterations" + _CHOSEN
 _DROP_VERSIONS = "DELETE FROM sqlsvm.versions" + _CHOSEN
 _DROP_MODEL = """\
 DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
+
+_UNSCORED = "SELECT name, version, body FROM sqlsvm.versions WHERE score IS NULL"
+_UNSIGN = "ALTER TABLE sqlsvm.versions DROP CONSTRAINT IF EXISTS versions_signed"
+_SCORE = "UPDATE sqlsvm.versions SET score = $3 WHERE name = $1 AND version = $2"
 
 _COUNT_PROGRAMS = "SELECT COUNT(*) AS n FROM sqlsvm.programs WHERE name = $1"
 _DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
@@ -171,8 +176,10 @@ class DatabaseStore(Store):
         version = self._next_version(model.name)
         body = {**model.as_json(), "version": version}
         values = [getattr(model, column) for column in _COLUMNS]
-        row = self._insertion("versions", ("version", *_COLUMNS, "body"))
-        self._engine.execute(row, [version, *values, json.dumps(body, ensure_ascii=False)])
+        values.append(json.dumps(body, ensure_ascii=False))
+        scored = self._form() >= _WITH_SCORES
+        row = self._insertion("versions", ("version", *_COLUMNS, "body", *(["score"] if scored else [])))
+        self._engine.execute(row, [version, *values, *([stored_score(model)] if scored else [])])
         line = self._engine.text(self._insertion("iterations", ("name", "version", "pass", *_PASS)))
         for place, record in enumerate(model.history, 1):
             self._engine.execute(line, [model.name, version, place, *(record.get(column) for column in _PASS)])
@@ -246,6 +253,17 @@ class DatabaseStore(Store):
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
         self._run(*names, "tables", *(["references"] if self._engine.abilities.foreign_keys else []))
         self._sign()
+
+    def add_scores(self) -> None:
+        """Those of versions that were stored before there were functions. The caller signs the table again: an UPDATE
+        of a row of another role is refused while it is signed."""
+        found = self._fetch(_UNSCORED)
+        if len(found["name"]):
+            self._engine.execute(Text(_UNSIGN))
+        for name, version, body in zip(found["name"], found["version"], found["body"], strict=True):
+            with suppress(OptionError):  # a model that cannot be read has no score
+                model = _understood(name, int(version), body, Model.from_json)
+                self._fetch_nothing(_SCORE, name, int(version), stored_score(model))
 
     def _sign(self) -> None:
         """From now on each row says who wrote it."""

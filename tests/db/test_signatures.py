@@ -121,11 +121,11 @@ def train_a_little(dsn: str, *more: str) -> subprocess.CompletedProcess[str]:
     return sqlsvm("train", "--dsn", dsn, *given, "--tol", 0, "--max-passes", 2, *more)
 
 
-def copy_in(session: psycopg.Connection, table: str, rows: str) -> None:
-    """By COPY, which takes all columns."""
+def copy_in(session: psycopg.Connection, table: str, columns: str, rows: str) -> None:
+    """By COPY, which takes all columns that can be written."""
     with session.cursor().copy(f"COPY ({rows}) TO STDOUT".encode()) as out:
         copied = b"".join(bytes(row) for row in out)
-    with session.cursor().copy(f"COPY sqlsvm.{table} FROM STDIN".encode()) as into:
+    with session.cursor().copy(f"COPY sqlsvm.{table} ({columns}) FROM STDIN".encode()) as into:
         into.write(copied)
 
 
@@ -137,7 +137,7 @@ def test_nobody_writes_under_another_name(place: Place) -> None:
         for table, (text, key) in TABLES.items():
             before = session.execute(f"SELECT * FROM sqlsvm.{table} ORDER BY {key}".encode()).fetchall()
             found = session.execute(f"SELECT * FROM sqlsvm.{table} LIMIT 0".encode()).description or ()
-            columns = ", ".join(c.name for c in found if c.name != "owner")
+            columns = ", ".join(c.name for c in found if c.name not in ("owner", "expressions"))
             session.execute(f"CREATE TEMPORARY TABLE planted AS SELECT * FROM sqlsvm.{table}".encode())
             for other in (TRAINER, "postgres", READER):
                 for forged in FORGED:
@@ -147,7 +147,7 @@ def test_nobody_writes_under_another_name(place: Place) -> None:
                     with pytest.raises((psycopg.errors.CheckViolation, psycopg.errors.InsufficientPrivilege)):
                         session.execute(statement.encode())
                 with pytest.raises(psycopg.errors.CheckViolation):
-                    copy_in(session, table, f"SELECT {columns}, '{other}' FROM planted")
+                    copy_in(session, table, f"{columns}, owner", f"SELECT {columns}, '{other}' FROM planted")
             session.execute("DROP TABLE planted")
             assert session.execute(f"SELECT * FROM sqlsvm.{table} ORDER BY {key}".encode()).fetchall() == before
 
@@ -259,7 +259,8 @@ def test_one_statement_of_somebody_else_is_enough_to_refuse(place: Place, change
 FORM_2 = """
     ALTER TABLE sqlsvm.statements RENAME COLUMN text TO texts;
     ALTER TABLE sqlsvm.statements ALTER COLUMN texts TYPE text[] USING ARRAY[texts, 'SELECT hers.v()'];
-    DELETE FROM sqlsvm.schema_version WHERE version = 3;
+    DELETE FROM sqlsvm.schema_version WHERE version > 2;
+    ALTER TABLE sqlsvm.versions DROP COLUMN score CASCADE;
     CREATE OR REPLACE FUNCTION sqlsvm.version() RETURNS text LANGUAGE sql AS $$ SELECT '0.0.9' $$"""
 
 
@@ -383,15 +384,17 @@ def test_formulas_are_never_code(place: Place) -> None:
     calls = ("predict('late', '{\"x\": 1}')", "decision_function('late', '{\"x\": 1}')", "score_sql('late')")
     assert answer(place.dsn, f"SELECT sqlsvm.{calls[0]} IS NULL;") == ["f"]
     change = """
-        UPDATE sqlsvm.versions SET owner = DEFAULT, body = jsonb_set(body::jsonb, '{maps,0,formulas}', (
-            SELECT jsonb_object_agg(f.key, :'said'::text)
-            FROM jsonb_each(body::jsonb #> '{maps,0,formulas}') AS f))::text;"""
+        UPDATE sqlsvm.versions
+        SET owner = DEFAULT, score = jsonb_build_object('scores', jsonb_build_array(:'said'))::text;"""
     for said in ("e.e($1)", *FORMULAS):
-        answer(place.mallory, change, {"said": said})
+        answer(place.mallory, change, {"said": "1.0e0 * " + said.replace("$1", '"x"')})
         for call in calls:
             done = psql(place.dsn, f"SELECT sqlsvm.{call} IS NULL;")
             assert not place.is_taken(), said
-            assert "SV008: this is no formula of a map" in done.err, said
+            assert "SV008: " in done.err, said
+            assert "there is no score in SQL" in done.err, said
+    write = "UPDATE sqlsvm.versions SET expressions = '{}';"
+    assert "428C9" in psql(place.mallory, write).err
 
 
 # -- older installations -----------------------------------------------------------------------------------------------

@@ -258,11 +258,33 @@ def test_versions_stand_side_by_side(installed: Engine, dsn: str) -> None:
         SELECT version FROM sqlsvm.models() WHERE model = 'two';
         SELECT sqlsvm.drop_model('two', version => 2);
         SELECT weight FROM sqlsvm.weights('two');"""
-    expressions = "CAST('-2.0' AS double precision)|CAST('1.0' AS double precision)"
+    expressions = "CAST ( - 2.0e0 AS DOUBLE PRECISION )|CAST ( 1.0e0 AS DOUBLE PRECISION )"
     assert answer(dsn, script) == ["-2|1", "-1|1", expressions, "2", "1", "{2}", "1"]
 
 
 # -- many rows ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_view_of_scores_and_predictions(installed: Engine, dsn: str) -> None:
+    open_store(installed).save(modelled(SHOP, 0.5, name="seen", nulls="mean", trained_on=FACTS))
+    open_store(installed).save(
+        modelled(SHOP, 0.5, name="summed", nulls="mean", trained_on={**FACTS, "label_values": [None, None]})
+    )
+    script = """
+        CREATE TEMPORARY TABLE wares AS
+        SELECT n % 10 AS price, (ARRAY['red', 'blue', NULL])[n % 3 + 1] AS colour, n % 2 = 0 AS fresh, n % 9 AS size
+        FROM generate_series(1, 100) AS n;
+        SELECT sqlsvm.score_view('seen', 'wares', 'seen wares');
+        SELECT count(*), count(score), sum((prediction = sqlsvm.predict('seen', to_jsonb(s)))::integer),
+            sum((score = sqlsvm.decision_function('seen', to_jsonb(s)))::integer) FROM "seen wares" AS s;
+        SELECT sqlsvm.score_view('summed', 'wares', 'public.summed');
+        SELECT count(*) FROM public.summed WHERE prediction = score;
+        EXPLAIN (VERBOSE, COSTS off) SELECT * FROM public.summed;"""
+    script = script.replace("'seen wares'", """'"seen wares"'""").replace("TEMPORARY TABLE wares", "TABLE wares")
+    first, counts, second, summed, *plan = answer(dsn, script)
+    assert (first, counts, second, summed) == ('"seen wares"', "100|100|100|100", "public.summed", "100")
+    assert plan[0] == "Seq Scan on public.wares r"
+    assert [line for line in plan if "sqlsvm" in line or "->" in line] == []
 
 
 def test_a_view_scores_in_one_scan(installed: Engine, dsn: str) -> None:
@@ -325,16 +347,73 @@ def test_a_stored_text_is_never_executed(installed: Engine, dsn: str, place: str
     open_store(installed).save(modelled([number("x", 1.0, 0.5), category("c", "a", 2.0)], 0.5, name="planted"))
     planted = json.dumps("1' AS double precision) + set_config('application_name', 'planted', false)::float8 + ('1")
     change = "UPDATE sqlsvm.versions SET body = jsonb_set(body::jsonb, :'place', :'planted') WHERE name = 'planted';"
-    scored = (
-        """SELECT sqlsvm._score(body::jsonb, '{"x": null, "c": "a"}') FROM sqlsvm.versions WHERE name = 'planted';"""
-    )
-    found = complaint(dsn, change + scored, {"place": place, "planted": planted})
-    assert found["SQLSTATE"] == "22P02"
-    assert found["MESSAGE"].startswith("invalid input syntax for type double precision")
     for call in ("score_sql('planted')", "weights('planted')"):  # these read it once, and check it before
         found = complaint(dsn, f"{change} SELECT sqlsvm.{call};", {"place": place, "planted": planted})
         assert found["SQLSTATE"] == "SV008"
         assert "expected a finite number" in found["MESSAGE"]
+
+
+CALLS = (
+    *(
+        "pg_sleep(1)",
+        '"pg_sleep"(1)',
+        '"pg_sleep" (1)',
+        "LOWER5(1)",
+        "EVIL(1)",
+        "1 + evil(1)",
+        "pg_catalog.pg_sleep(1)",
+    ),
+    *(
+        '"t"."f"',
+        "sqlsvm_steps.f",
+        '("t").f',
+        "\"evil\" 'x'",
+        "TRUE 'x'",
+        "CAST(1 AS evil)",
+        'CAST(1 AS "evil")',
+        "1::evil",
+    ),
+    *(
+        "1 -- x",
+        "1 /* x */",
+        "1; SELECT 1",
+        "1 UNION SELECT 1",
+        "1 OPERATOR(pg_catalog.+) 1",
+        "1 || 1",
+        "$1",
+        "a",
+        "1, 2",
+        "1 +",
+        "1 * / 2",
+    ),
+    *("E'a'", "U&'a'", "$$a$$", "'a", '"a', "1)", "(1", ") + (", "1) FROM (SELECT 1"),
+    *(
+        '(SELECT 1 FROM "t")',
+        '(SELECT 1 FROM ("t"))',
+        '(SELECT EPOCH FROM "t")',
+        '(SELECT 1 FROM (SELECT 1 AS s0), "t")',
+    ),
+    '(SELECT 1 FROM (SELECT 1 AS s0) "u", "t")',
+    '(SELECT 1 FROM (SELECT 1 AS s0 OFFSET 0) AS sqlsvm_steps, "t")',
+    '(SELECT 1 FROM (SELECT 1 AS s0 OFFSET 0) AS sqlsvm_steps "t")',
+    "(SELECT 1 OFFSET 0) AS sqlsvm_steps",
+)
+
+
+@pytest.mark.parametrize("stored", CALLS)
+def test_a_stored_score_is_arithmetic_alone(installed: Engine, dsn: str, stored: str) -> None:
+    open_store(installed).save(modelled([number("x", 1.0)], 0.5, name="planted"))
+    change = "UPDATE sqlsvm.versions SET score = :'score' WHERE name = 'planted';"
+    given = {"score": json.dumps({"scores": [stored], "chances": ["1"]})}
+    wanted = "predict('planted', f)", "decision_function('planted', f)", "predict_proba('planted', f)"
+    for call in (*wanted, "score_sql('planted')", "score_view('planted', 'pg_class', 'v')"):
+        found = complaint(
+            dsn, f"""BEGIN; {change} SELECT sqlsvm.{call} FROM (SELECT '{{"x": 1}}'::jsonb) AS t (f);""", given
+        )
+        assert (found["SQLSTATE"], found["MESSAGE"]) == (
+            "SV008",
+            'model "planted", version 1: there is no score in SQL',
+        )
 
 
 def test_operators_of_a_reader_are_not_used(installed: Engine, dsn: str) -> None:

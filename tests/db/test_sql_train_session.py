@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import psycopg
@@ -21,7 +22,7 @@ from tests.ground.opened import build, truth
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.psql import answer, complaint, program, psql
-from tests.typed import typed
+from tests.typed import asked, typed
 from tests.waiting import eventually
 
 WORKING = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlsvm%' AND relnamespace = pg_my_temp_schema();"
@@ -59,6 +60,31 @@ def running(dsn: str, *statements: str) -> Iterator[subprocess.Popen[str]]:
 def first_pass(session: subprocess.Popen[str]) -> None:
     assert session.stderr
     assert any("pass 1 " in line for line in session.stderr)
+
+
+def test_a_program_has_the_zone_and_the_threshold_of_its_driver(postgres: Engine, postgres_dsn: str) -> None:
+    """The hour of an instant depends on the zone. The session has its own again after each call."""
+    install(postgres)
+    at = "TIMESTAMPTZ '2024-01-01 00:00:00+00' + n * INTERVAL '1 hour'"
+    typed(postgres, f"CREATE TABLE g AS SELECT {at} AS at, n % 24 AS h FROM GENERATE_SERIES(0, 239) AS r(n)")
+    postgres.in_zone("Asia/Tokyo")
+    text = "SELECT h < 12 AS y, CAST(EXTRACT(HOUR FROM at) AS float8) AS hour FROM g"
+    save_program(postgres, "zoned", stored_program(postgres, text, replace(training(lam=1e-3), threshold=0.25)))
+    script = """
+        SET TimeZone = 'America/New_York';
+        SELECT converged FROM sqlsvm.train('zoned');
+        SELECT value FROM sqlsvm.evaluate('zoned') WHERE measure = 'accuracy';
+        SELECT sum(count) FROM sqlsvm.row_count('zoned') WHERE feature = 'hour' AND value = '8';
+        SHOW TimeZone;"""
+    (converged, accuracy, *counted), model = answer(postgres_dsn, QUIET + script), open_store(postgres).load("zoned")
+    assert (converged, counted[-1]) == ("t", "America/New_York")
+    assert (model.trained_on.zone, model.threshold) == ("Asia/Tokyo", 0.25)
+    found = asked(postgres, f"SELECT p.prediction = p.y AS right FROM ({postgres.text(predict(postgres, model))}) AS p")
+    assert float(accuracy) == pytest.approx(found["right"].mean())
+    score = "sqlsvm.decision_function('zoned', jsonb_build_object('hour', hour))"
+    by_hour = asked(postgres, f"SELECT DISTINCT hour, {score} AS score FROM ({text}) AS q ORDER BY hour")
+    weight = float(model.weights.values[0])
+    assert by_hour["score"] == pytest.approx(model.intercept - 0.25 + weight * by_hour["hour"])
 
 
 TO_THE_LIMIT = "tol => 1e-12, max_passes => 6"

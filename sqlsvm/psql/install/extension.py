@@ -109,5 +109,5 @@ def write(folder: Path, format: str = "server") -> tuple[Path, ...]:
 
 def extension_script() -> str:
     """Everything that `sqlsvm install` runs, in the same order, except CREATE SCHEMA."""
-    names = ("extension_begin", "tables", "references", *FORMS.values(), "owners", "types")
-    return "\n".join(map(template, (*names, *function_templates(), "extension_end")))
+    names = ("extension_begin", "tables", "references", "owners", *FORMS.values(), "owners", "types")
+    return "\n".join(map(template, (*names, *function_templates(), "sealed", "extension_end")))

@@ -12,7 +12,7 @@ from sqlsvm.store.database import SCHEMA, explained
 from sqlsvm.store.owners import check_owners
 from sqlsvm.store.templates import template, templates_in
 
-FORMS: dict[int, str] = {2: "programs", 3: "steps"}
+FORMS: dict[int, str] = {2: "programs", 3: "steps", 4: "scores"}
 """The templates that change the tables to the next form, by the number that each writes into schema_version."""
 
 FUNCTIONS = """\

@@ -71,10 +71,14 @@ def upgrade(engine: Engine) -> Found:
 
 
 def _bring_up(postgres: Programmable, found: Found) -> None:
-    DatabaseStore(postgres).make()
+    store = DatabaseStore(postgres)
+    store.make()
     scripts = [name for form, name in FORMS.items() if form > found.form]
     postgres.run_script(_BEFORE)
-    for name in (*scripts, "owners", "types", *function_templates()):
+    for name in ("owners", *scripts):
+        postgres.run_script(template(name))
+    store.add_scores()
+    for name in ("owners", "types", *function_templates(), "sealed"):
         postgres.run_script(template(name))
 
 

@@ -18,6 +18,7 @@ from sqlsvm.lab.compile.row_count import row_count, thresholds
 from sqlsvm.lab.compile.sketch import sizes
 from sqlsvm.lab.run.pseudo_oracle import far_sums
 from sqlsvm.model.plain import plain
+from sqlsvm.model.stored_score import stored_values
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import limits
@@ -102,6 +103,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             **_description(plan, begun),
             "limits": list(limits(asked.constrain, (f.name for f in query.features), engine.fold)),
             "trained_on": facts(engine, query, text, values).as_json(),
+            "values": stored_values(query),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
             **({"threshold": training.threshold} if training.threshold else {}),
