@@ -22,7 +22,7 @@ from sqlsvm import sql
 from sqlsvm.reading import Misread
 
 DIALECT = "postgres"
-"""Of the texts: functions in psql send them as they are."""
+"""Of the texts."""
 
 LARGEST_EXPONENT = 700.0
 """PostgreSQL refuses EXP of a number whose result is too small or too large for a double."""
