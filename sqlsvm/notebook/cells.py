@@ -17,8 +17,9 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook.told import reworded
-from sqlsvm.report.markup import Element, el
+from sqlsvm.report.markup import Element, Sheet, el
 from sqlsvm.run.components import Components
+from sqlsvm.suggestion.suggest import Suggestion
 
 _STYLE = (
     "font: 0.9em/1.3 monospace; white-space: pre; overflow-x: auto; text-align: left; color: inherit; background: none"
@@ -31,6 +32,27 @@ def text(found: object) -> str:
 
 def html(found: object) -> str:
     return preformatted(text(found))
+
+
+_TREE = Sheet("""
+.sqlsvm-tree text { fill: currentColor; font: 11.5px sans-serif } .sqlsvm-tree .strong { font-weight: 600 }
+.sqlsvm-tree path, .sqlsvm-tree .box { fill: none; stroke: currentColor } .sqlsvm-tree .box { stroke-width: 0.75 }
+.sqlsvm-tree .line.link { stroke-width: 3 } .sqlsvm-tree .core { stroke: none }
+.sqlsvm-tree .end { text-anchor: end } .sqlsvm-tree figure { margin: 0 }
+""")
+
+
+def _inspected(found: Inspection) -> str:
+    """The join tree as a picture, and below it all that the command line says."""
+    from sqlsvm.report.tree import draw_tree
+
+    picture = el("div", draw_tree(found), class_="sqlsvm-tree", style="max-width: 27.5rem")
+    return block(el("style", _TREE), picture, fold("rows, keys and partners", code(text(found))))
+
+
+def _suggested(found: Suggestion) -> str:
+    questions = fold("questions", list(map(paragraph, found.questions))) if found.questions else None
+    return block(heading(f"A query for {found.label}"), code(found.query), questions)
 
 
 def preformatted(said: str) -> str:
@@ -135,8 +157,10 @@ _DRAWN: Mapping[type, Callable[[Any, TextIO], str]] = {
     Components: _components,
     Explanation: _explanation,
 }
+_PAGES: Mapping[type, Callable[[Any], str]] = {Inspection: _inspected}
 
 for _kind in _DRAWN:  # their layers do not know how they are shown
-    for _name, _method in {"__str__": text, "_repr_html_": html}.items():
+    for _name, _method in {"__str__": text, "_repr_html_": _PAGES.get(_kind, html)}.items():
         setattr(_kind, _name, _method)
     setattr(_kind, "_repr_pretty_", lambda found, printer, cycle: printer.text(text(found)))  # noqa: B010
+setattr(Suggestion, "_repr_html_", _suggested)  # noqa: B010 - it prints as its query

@@ -52,7 +52,7 @@ def _said(found: Inspection) -> str:
         return f"{size}. All keys are unique on one side: one bag, whose rows are the rows of the join."
     return (
         f"{size}. Relations that are joined on unique keys form a bag; there are {len(tree.bags)}. "
-        "Between two bags (double line) every row of one meets every row of the other with the same key."
+        "Between two bags (thick line) every row of one meets every row of the other with the same key."
     )
 
 

@@ -239,6 +239,8 @@ def test_results_print_as_the_command_line_shows_them(
         page = result._repr_html_()  # type: ignore[attr-defined]
         assert said in page
         assert "sqlsvm evaluate" not in page
+    drawn = sqlsvm.inspect(TABLES, QUERY, "late")._repr_html_()  # type: ignore[attr-defined]
+    assert (drawn.count("<svg"), drawn.count('class="box"')) == (1, 2)
     assert "&lt;b&gt;" in sqlsvm.inspect({"t": {"<b>": [1.0, 2.0]}}, 'SELECT t."<b>" FROM t')._repr_html_()  # type: ignore[attr-defined]
 
 
