@@ -25,7 +25,7 @@ from sqlsvm import RelationalSVC
 from sqlsvm.ask.rows import on_parts
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.data import Data
 from sqlsvm.run.sampling import whole_join
 
@@ -85,7 +85,7 @@ def trained(engine: Engine, text: str, label: str, asked: Mapping[str, Any]) -> 
     svc = RelationalSVC(**{**USUAL, **asked}).fit(engine, text, label)
     seconds = perf_counter() - began
     found = svc.evaluate(part="holdout")
-    assert not isinstance(found, Confusion)
+    assert isinstance(found, Evaluation)
     assert found.auc
     model = svc.model_
     size = {"vectors": len(model.support.coefficients)} if model.support else {"weights": len(model.weights)}

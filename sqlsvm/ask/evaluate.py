@@ -103,8 +103,6 @@ def _auc(asked: Listed, pairs: float) -> Bounded | None:
     """Two scores that are each off by delta may be 2 delta closer or further apart."""
     if not pairs > 0:
         return None
-    if not asked.delta:
-        return _bounded([asked.ranks["area"] / pairs])
     read = ((compiled.moved_area() if t else compiled.area(), t) for t in _shifts(asked.delta))
     return _bounded([asked.ask(area, **{SHIFT: 2 * t}) / pairs for area, t in read])
 

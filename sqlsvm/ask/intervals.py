@@ -25,7 +25,9 @@ import numpy as np
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.listed import Listed, steps_per_unit
 from sqlsvm.ask.mean_loss import mean_loss
+from sqlsvm.ask.of_rows import Counted, of_two
 from sqlsvm.ask.rows import options_of
+from sqlsvm.ask.score_bins import ScoreBins, read_bins
 from sqlsvm.compile.clusters import (
     POWERS,
     SQUARES,
@@ -34,7 +36,6 @@ from sqlsvm.compile.clusters import (
     interpolated,
     sizes,
     squares,
-    squares_of_list,
     stepping,
 )
 from sqlsvm.compile.evaluate import towards_centre
@@ -60,6 +61,7 @@ FINE = 64
 
 
 JOINED = "the label's table is part of a cycle, which is joined up front"
+FEW_ROWS = "one of the classes has less than two rows of the label's table"
 
 
 def with_intervals_of(found: Evaluation, problem: Data, model: Model) -> Evaluation:
@@ -77,7 +79,7 @@ def evaluated(problem: Data, theta: Array, options: ProblemOptions) -> Evaluatio
     """The measures with their intervals; where clusters are rows, all from one list of scores."""
 
     def then(asked: Listed, found: Evaluation) -> Evaluation:
-        return with_intervals(found, problem, theta, options, asked=asked)
+        return of_bins(found, read_bins(asked), options.named_loss)
 
     work, plan = problem.work, problem.plan
     if are_rows(plan) and apart(plan):
@@ -85,35 +87,45 @@ def evaluated(problem: Data, theta: Array, options: ProblemOptions) -> Evaluatio
     return with_intervals(evaluate_plan(work, plan, theta), problem, theta, options)
 
 
-def with_intervals(
-    found: Evaluation,
-    problem: Data,
-    theta: Array,
-    options: ProblemOptions,
-    asked: Listed | None = None,
-) -> Evaluation:
-    """None if the label's relation is part of a cycle, or one of the classes has hardly any rows. `asked` has the list
-    of the scores, if it is still there."""
+def of_bins(found: Evaluation, bins: ScoreBins, loss: Loss) -> Evaluation:
+    """Of scores whose rows are clusters."""
+    scores, signs, rows = bins.scores.ravel(), np.tile([-1.0, 1.0], len(bins.rows)), Counted(bins.rows.ravel())
+    errors = of_two(scores, signs, rows)[1]
+    if found.auc is None or not errors:
+        return replace(found, no_intervals=FEW_ROWS)
+    costs = loss.value((loss.origin or 0.0) - signs * scores)
+    mean, every = rows.mean(costs), rows.sizes
+    intervals = {
+        "accuracy": Interval.around(found.accuracy.value, *errors["accuracy"], LOGIT),
+        "auc": Interval.around(found.auc.value, *errors["auc"], LOGIT),
+        "loss": Interval.around(mean, rows.error(costs - mean), every.degrees, LOG),
+    }
+    return _told(found, intervals, every)
+
+
+def _told(found: Evaluation, intervals: Mapping[str, Interval], every: Sizes) -> Evaluation:
+    value = intervals["accuracy"].value
+    return replace(found, intervals=intervals, clusters=worth(value * (1.0 - value), intervals["accuracy"], every))
+
+
+def with_intervals(found: Evaluation, problem: Data, theta: Array, options: ProblemOptions) -> Evaluation:
+    """None if the label's relation is part of a cycle, or one of the classes has hardly any rows."""
     plan = apart(problem.plan)
     if plan is None:
         return replace(found, no_intervals=JOINED)
-    listed = asked if are_rows(plan) else None
-    by_code = _sizes_of_rows(found) if listed else sizes_by_code(problem.work, plan)
+    by_code = sizes_by_code(problem.work, plan)
     if found.auc is None or len(by_code) < 2 or min(each.clusters for each in by_code.values()) < 2:
-        return replace(found, no_intervals="one of the classes has less than two rows of the label's table")
+        return replace(found, no_intervals=FEW_ROWS)
     reach = max(map(abs, (found.histogram.edges[0], found.histogram.edges[-1])))
-    loss = options.named_loss
-    mean = None if listed and isinstance(loss, Piecewise) else mean_loss(problem, theta, options)
-    with _reader(problem.work, plan, theta, by_code[-1] + by_code[1], reach, listed) as reader:
+    mean = mean_loss(problem, theta, options)
+    with _reader(problem.work, plan, theta, by_code[-1] + by_code[1], reach) as reader:
         of_classes = _OfClasses(reader, found, by_code)
         intervals = {
             "accuracy": of_classes.accuracy(),
             "auc": of_classes.auc(),
-            "loss": reader.loss(loss, mean),
+            "loss": reader.loss(options.named_loss, mean),
         }
-    value = intervals["accuracy"].value
-    clusters = worth(value * (1.0 - value), intervals["accuracy"], reader.sizes)
-    return replace(found, intervals=intervals, clusters=clusters)
+    return _told(found, intervals, reader.sizes)
 
 
 def with_intervals_of_numbers(
@@ -148,12 +160,6 @@ def sizes_by_code(work: Workspace, plan: Plan) -> Mapping[int, Sizes]:
     return {int(code): Sizes(*powers) for code, powers in zip(answer[CODE], each, strict=True) if powers[0]}
 
 
-def _sizes_of_rows(found: Evaluation) -> Mapping[int, Sizes]:
-    """Where clusters are rows."""
-    each = {-1: found.negatives, 1: found.positives}
-    return {code: Sizes(*[rows] * len(POWERS)) for code, rows in each.items() if rows}
-
-
 def _sizes_around(work: Workspace, plan: Plan, centre: float) -> tuple[Mapping[str, float], Sizes]:
     answer = in_row(work.ask(sizes(plan, centre)))
     return answer, Sizes(*(answer[name] for name in POWERS))
@@ -179,12 +185,9 @@ class _Reader:
     sizes: Sizes
     reach: float
     """The largest |z|."""
-    listed: Listed | None = None
-    """Has the list of scores, where clusters are rows."""
 
     def squares(self, parts: Parts, code: int | None = None, centre: float | None = None) -> Mapping[str, float]:
-        made = [squares_of_list(parts, code)] if self.listed else squares(self.plan, parts, code, centre)
-        program = Program(self.work.engine, made)
+        program = Program(self.work.engine, squares(self.plan, parts, code, centre))
         return in_row(self.work.run_and_drop(program, self.parameters)[SQUARES])
 
     def interval(self, value: float, parts: Parts, scale: Scale = LOG) -> Interval:
@@ -197,13 +200,11 @@ class _Reader:
     def around(self, value: float, error: float, scale: Scale) -> Interval:
         return Interval.around(value, error, self.sizes.degrees, scale)
 
-    def loss(self, loss: Loss, mean: float | None) -> Interval:
-        """Exact if the loss is quadratic between a few places. Then its mean need not be known."""
+    def loss(self, loss: Loss, mean: float) -> Interval:
+        """Exact if the loss is quadratic between a few places."""
         origin = loss.origin or 0.0
         if isinstance(loss, Piecewise):
-            mean = self.squares(_less(loss, 0.0))["total"] / self.sizes.rows if mean is None else mean
             return self.interval(mean, _less(loss, mean))
-        assert mean is not None
         places = np.linspace(-self.reach - 1.0, self.reach + 1.0, self.fine)
         return self.interval(mean, interpolated(places, loss.value(places + origin) - mean))
 
@@ -220,16 +221,14 @@ def _less(loss: Piecewise, mean: float) -> Parts:
 
 
 @contextmanager
-def _reader(
-    work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float, listed: Listed | None = None
-) -> Iterator[_Reader]:
+def _reader(work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float) -> Iterator[_Reader]:
     """Messages towards the centre are the same for all functions."""
     buckets = steps_per_unit([{"least": -reach, "largest": reach}], FINE)
     parameters = {THETA: theta, BOUND: 0.0, BUCKETS: buckets}
     with work.scratch():
         if plan.centre is not None:
             work.run(towards_centre(plan), parameters)
-        yield _Reader(work, plan, parameters, known, reach, listed)
+        yield _Reader(work, plan, parameters, known, reach)
 
 
 @dataclass(frozen=True)
@@ -247,20 +246,13 @@ class _OfClasses:
     def auc(self) -> Interval:
         assert self.found.auc
         value = self.found.auc.value
-        listed = self.reader.listed
-        added = self._of_ranks(value, listed.ranks) if listed else self._of_bins(value)
+        added = self._squares(value)
         squares = (added[code] / self.sizes[code].rows ** 2 for code in (1, -1))
         variance, degrees = of_strata(squares, (self.sizes[1], self.sizes[-1]))
         return Interval.around(value, sqrt(variance), degrees, LOGIT)
 
-    def _of_ranks(self, value: float, ranks: Mapping[str, float]) -> dict[int, float]:
-        """What the rows of each class add, squared: exactly, from the list."""
-        rows = {code: self.sizes[code].rows for code in (-1, 1)}
-        each = {1: ranks["positive"] / rows[-1] ** 2, -1: ranks["negative"] / rows[1] ** 2}
-        return {code: max(0.0, square - rows[code] * value**2) for code, square in each.items()}
-
-    def _of_bins(self, value: float) -> dict[int, float]:
-        """The same with ranks from the histogram, linear within its bins."""
+    def _squares(self, value: float) -> dict[int, float]:
+        """What the rows of each class add, squared: with ranks from the histogram, linear within its bins."""
         edges = np.array(self.found.histogram.edges)
         negative, positive = (
             np.concatenate([[0.0], np.cumsum(rows) / sum(rows)])

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil, floor, log2
 from typing import TypeVar
 
@@ -56,11 +55,6 @@ class Listed:
         if fits:
             self.make(compiled.list_of_pairs(self.plan))
         return fits
-
-    @cached_property
-    def ranks(self) -> Mapping[str, float]:
-        """Those of the rows of the list, if its scores are exact."""
-        return self.ask(compiled.ranks())
 
     @property
     def class_scale(self) -> ByLabel:

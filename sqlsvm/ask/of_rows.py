@@ -1,5 +1,5 @@
-"""The quality of a model from rows of the join that are in memory, and how far its measures may be off as these rows
-are a sample of clusters (ask/intervals.py)."""
+"""The quality of a model from scores that are in memory, and how far its measures may be off as their rows are a sample
+of clusters (ask/intervals.py). The scores are those of rows of the join, or of a list that the database has made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -14,6 +14,7 @@ from sqlsvm.compile.joined import CLUSTER, TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.measures import values_of
 from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.interval import Sizes, of_strata
 from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 from sqlsvm.options import NUMBER_LOSSES
@@ -43,13 +44,14 @@ def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: Probl
     codes, loss = rows[CODE].astype(float), options.named_loss
     scores = scores_of(design, rows, theta)
     signs, origins = design.target.as_rows(codes, loss.origin or 0.0)
-    z, clusters = origins - signs * scores, _Clusters(rows[CLUSTER].astype(int), rows[TIMES].astype(float))
+    z, clusters = origins - signs * scores, Counted(rows[TIMES].astype(float), rows[CLUSTER].astype(int))
     costs = loss.value(z)
     cost = clusters.mean(costs)
     if options.loss in NUMBER_LOSSES:
         measures, errors = _of_numbers(z, codes, clusters, options)
     else:
-        measures, errors = _of_two(scores, codes, clusters)
+        found, known = of_two(scores, codes, clusters)
+        measures, errors = values_of(found), {name: error for name, (error, _) in known.items()}
     return {"loss": cost} | measures, {"loss": clusters.error(costs - cost)} | errors if errors else {}
 
 
@@ -68,9 +70,9 @@ def several_of_rows(
 
 
 def _of_numbers(
-    z: Array, codes: Array, clusters: "_Clusters", options: ProblemOptions
+    z: Array, codes: Array, clusters: "Counted", options: ProblemOptions
 ) -> tuple[dict[str, float], dict[str, float]]:
-    found = of_number(z, codes, clusters.weights, options.quantile)
+    found = of_number(z, codes, clusters.counts, options.quantile)
     measures = values_of(found)
     if clusters.sizes.clusters < 2:
         return measures, {}
@@ -79,47 +81,54 @@ def _of_numbers(
     return measures, {"mae": clusters.error(np.abs(z) - found.mae), "rmse": of_root}
 
 
-def _of_two(scores: Array, codes: Array, clusters: "_Clusters") -> tuple[dict[str, float], dict[str, float]]:
-    each = {y: clusters.of(codes == y) for y in (1, -1)}
-    below, above = ranks(scores, each[-1].weights, each[1].weights)
-    found = of_two_classes(scores, codes, clusters.weights, below=below)
-    measures = values_of(found)
+def of_two(scores: Array, codes: Array, rows: "Counted") -> tuple[Evaluation, dict[str, tuple[float, float]]]:
+    """Of two classes, and the standard errors that are known, each with its degrees of freedom."""
+    each = {y: rows.of(codes == y) for y in (1, -1)}
+    below, above = ranks(scores, each[-1].counts, each[1].counts)
+    found = of_two_classes(scores, codes, rows.counts, below=below)
     if found.auc is None or min(own.sizes.clusters for own in each.values()) < 2:
-        return measures, {}
+        return found, {}
     wrong = (scores > 0.0) != (codes > 0.0)
-    of_accuracy = clusters.error(wrong - (1.0 - found.accuracy.value))
-    return measures, {"accuracy": of_accuracy, "auc": _error_of_auc(below, above, found.auc.value, each)}
+    of_accuracy = rows.error(wrong - (1.0 - found.accuracy.value))
+    of_auc = _error_of_auc(below, above, found.auc.value, each)
+    return found, {"accuracy": (of_accuracy, rows.sizes.degrees), "auc": of_auc}
 
 
-def _error_of_auc(below: Array, above: Array, auc: float, each: Mapping[int, "_Clusters"]) -> float:
+def _error_of_auc(below: Array, above: Array, auc: float, each: Mapping[int, "Counted"]) -> tuple[float, float]:
     adds = {1: below / each[-1].sizes.rows - auc, -1: above / each[1].sizes.rows - auc}
     squares = (each[y].squares(adds[y]) / each[y].sizes.rows ** 2 for y in (1, -1))
-    return sqrt(of_strata(squares, [each[y].sizes for y in (1, -1)])[0])
+    variance, degrees = of_strata(squares, [each[y].sizes for y in (1, -1)])
+    return sqrt(variance), degrees
 
 
 @dataclass(frozen=True)
-class _Clusters:
-    """The cluster of each row, and how often the row counts."""
+class Counted:
+    """How often each score counts, and the cluster that it is of; if there is none, it counts so many clusters of one
+    row."""
 
-    places: Indices
-    weights: Array
+    counts: Array
+    clusters: Indices | None = None
 
-    def of(self, these: Array) -> "_Clusters":
-        """Of these rows alone; the others do not count."""
-        return _Clusters(self.places, np.where(these, self.weights, 0.0))
+    def of(self, these: Array) -> "Counted":
+        """Of these alone; the others do not count."""
+        return Counted(np.where(these, self.counts, 0.0), self.clusters)
 
     @cached_property
     def sizes(self) -> Sizes:
-        size = np.bincount(self.places, self.weights)
+        if self.clusters is None:
+            return Sizes(*[float(self.counts.sum())] * len(fields(Sizes)))
+        size = np.bincount(self.clusters, self.counts)
         powers = accumulate([size] * (len(fields(Sizes)) - 1), np.multiply)
         return Sizes(float((size > 0.0).sum()), *(float(power.sum()) for power in powers))
 
     def mean(self, values: Array) -> float:
-        return float(self.weights @ values) / self.sizes.rows
+        return float(self.counts @ values) / self.sizes.rows
 
     def squares(self, adds: Array) -> float:
         """The sum of the squares of what each cluster adds."""
-        return float((np.bincount(self.places, self.weights * adds) ** 2).sum())
+        if self.clusters is None:
+            return float(self.counts @ adds**2)
+        return float((np.bincount(self.clusters, self.counts * adds) ** 2).sum())
 
     def error(self, adds: Array) -> float:
         """That of a mean, from what each row adds to it."""

@@ -7,13 +7,11 @@ database.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.evaluate import CLASSES, LIST
 from sqlsvm.compile.lines import Meeting
 from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.moments import counts_of
@@ -97,20 +95,6 @@ def squares(plan: Plan, parts: Parts, code: int | None = None, centre: float | N
 
     bag = plan.bags[plan.bag_of(plan.label_node)]
     yield from resolve(plan, bag.core, active_rows(bag.number), answer, lambda node: node == plan.label_node)
-
-
-def squares_of_list(parts: Parts, code: int | None = None) -> Statement:
-    """The same where clusters are rows, from the list of their scores."""
-
-    def of_class(size: str, y: int) -> exp.Query:
-        n = sql.column(size)
-        u = _value(parts, Residual(sql.number(0), sql.negated("s") if y < 0 else sql.column("s")))
-        return sql.where(sql.select([(n, "n"), (u, "u")], sql.table(LIST)), sql.positive(n))
-
-    each = [of_class(size, y) for size, y in zip(CLASSES, (-1, 1), strict=True) if code in (None, y)]
-    rows: exp.Query = reduce(sql.union_all, each[1:], each[0])
-    made = [("total", sql.product("n", "u")), ("squares", sql.product("n", "u", "u"))]
-    return statement(SQUARES, sql.select([(sql.sum_or_zero(e), name) for name, e in made], sql.derived(rows, "e")))
 
 
 def _spread(centre: float, table: str) -> exp.Expression:

@@ -182,21 +182,6 @@ def area() -> Asked[float]:
     return _area(sql.table(LIST), "s")
 
 
-def ranks() -> Asked[dict[str, float]]:
-    """The same, and SUM(positive * below^2), SUM(negative * above^2): how many of the other class are below a positive
-    row, or above a negative one, where an equal one is half."""
-    half, all_ = sql.product(0.5, "positive"), sql.window(sql.total("positive"))
-    above = sql.minus(all_, sql.minus(_up_to_here("positive", "s"), half))
-    found: Named = [*sql.columns(CLASSES), (_below("s"), "below"), (above, "above")]
-
-    def added_up(*factors: str) -> exp.Expression:
-        return sql.sum_or_zero(sql.product(*map(sql.column, factors)))
-
-    sums: Named = [(added_up("positive", "below"), "area"), (added_up("positive", "below", "below"), "positive")]
-    sums.append((added_up("negative", "above", "above"), "negative"))
-    return asked("ranks", sql.select(sums, sql.derived(sql.select(found, sql.table(LIST)), "r")), in_row)
-
-
 def moved_area() -> Asked[float]:
     """The same with the negatives moved up by the shift."""
     zero = sql.number(0)

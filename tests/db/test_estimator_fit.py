@@ -145,7 +145,9 @@ def test_a_url_is_opened_and_closed(tmp_path: Path) -> None:
     with connect(url) as engine:
         join.create(engine)
     svc = RelationalSVC(lam=1e-1, sample=1000).fit(url, join.query, "y")
-    assert svc.evaluate().exact
+    found = svc.evaluate()
+    assert isinstance(found, Evaluation)
+    assert found.exact
     assert svc.model_.label == "y"
 
 

@@ -24,6 +24,7 @@ from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.estimator import ParameterError
+from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES, Counting, LossName
@@ -458,7 +459,9 @@ def test_the_estimator_predicts_numbers(duckdb: Engine) -> None:
     typed(duckdb, "INSERT INTO f SELECT 3.0 * i + 1, i FROM generate_series(1, 50) AS s (i)")
     found = RelationalSVR(lam=1e-7, loss="absolute").fit(duckdb, "SELECT y, x FROM f", "y")
     np.testing.assert_allclose(found.predict({"x": np.array([2.0, 10.0])}), [7.0, 31.0], rtol=0.01)
-    assert found.evaluate().mae < 0.1
+    measured = found.evaluate()
+    assert isinstance(measured, Residuals)
+    assert measured.mae < 0.1
     assert not hasattr(found, "classes_")
     with pytest.raises(ParameterError, match="the loss hinge is not for RelationalSVR"):
         RelationalSVR(1e-4, loss="hinge").fit(duckdb, "SELECT y, x FROM f", "y")
@@ -475,7 +478,9 @@ def test_estimators_that_are_named_after_their_loss(duckdb: Engine) -> None:
     found = RelationalRidge(lam=0.1, intercept="free", scale="none", tol=1e-9).fit(duckdb, query, "y")
     peer = Ridge(alpha=2 * 0.1 * 50).fit(x[:, None], y)
     np.testing.assert_allclose((found.coef_[0, 0], found.intercept_[0]), (peer.coef_[0], peer.intercept_), rtol=1e-5)
-    assert RelationalQuantileRegressor(quantile=0.9).fit(duckdb, query, "y").evaluate().quantile == 0.9
+    measured = RelationalQuantileRegressor(quantile=0.9).fit(duckdb, query, "y").evaluate()
+    assert isinstance(measured, Residuals)
+    assert measured.quantile == 0.9
     assert RelationalHuberRegressor(delta=2.0).fit(duckdb, query, "y").model_.loss == "huber"
     late = "SELECT y > 70 AS late, x FROM f"
     assert RelationalLogisticRegression().fit(duckdb, late, "late").model_.loss == "logistic"
