@@ -51,7 +51,7 @@ def table(kind: str, rows: int, numbers: int, levels: int = 0) -> dict[str, Any]
     return {**found, "y": noisy > 0.0 if kind == "classes" else noisy}
 
 
-TASKS = {
+TASKS: dict[str, tuple[str, int, int] | tuple[str, int, int, int]] = {
     "10,000 x 10": ("classes", 10_000, 10),
     "2,000 x 40": ("classes", 2_000, 40),
     "10,000 x 10, a number": ("number", 10_000, 10),
