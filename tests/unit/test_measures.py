@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from sqlsvm.ask.of_rows import Counted, of_two
 from sqlsvm.measures import DECIDING, MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label, deciding, of_scores, values_of
 from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 
@@ -70,3 +71,14 @@ def test_of_a_number() -> None:
 def test_what_decides(label: Label) -> None:
     assert USUAL[label] in deciding(label)
     assert set(deciding(label)) <= set(DECIDING)
+
+
+def test_a_score_without_a_cluster_counts_as_many_clusters_of_one_row() -> None:
+    y, scores, times = RNG.choice([-1.0, 1.0], N), RNG.integers(-5, 6, N) / 4.0, RNG.integers(1, 4, N)
+    found, errors = of_two(scores, y, Counted(times.astype(float)))
+    each = np.repeat(np.arange(N), times)
+    apart, known = of_two(scores[each], y[each], Counted(np.ones(len(each)), np.arange(len(each))))
+    assert values_of(found) == pytest.approx(values_of(apart))
+    assert errors.keys() == known.keys() == {"accuracy", "auc"}
+    for name, values in errors.items():
+        assert values == pytest.approx(known[name])
