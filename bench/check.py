@@ -10,7 +10,7 @@ import sys
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,7 +28,6 @@ from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace, workspace
-from sqlsvm.solve.solution import Effort
 
 BASELINE = Path(__file__).with_name("baseline.json")
 ENGINES = {"DuckDB": "duckdb:", "PostgreSQL": "embedded:"}
@@ -110,7 +109,7 @@ def count() -> dict[str, float]:
 def calls(engine: Engine, made: Task, counting: Counting, in_memory: int | None) -> float:
     """Of a training like one before it: what is computed once in a process is known."""
     tables, count = made.tables(), Counter[str]()
-    asked = Training(replace(made.options, counting=counting), made.lam, effort=Effort(in_memory=in_memory))
+    asked = Training(**vars(made.options) | {"counting": counting}, lam=made.lam, in_memory=in_memory)
     load(engine, tables)
 
     def trained() -> None:
@@ -140,8 +139,8 @@ def of_instance(engine: Engine, made: Task, in_memory: int | None) -> Iterator[t
             _, sampled = _watched(work, lambda: oracle.sample(1000, 0))
             beta = np.random.default_rng(0).normal(size=oracle.dimension) / np.sqrt(oracle.dimension)
             _, passed = _watched(work, lambda: oracle.pass_(beta, BUCKETS))
-        effort = Effort(tol=1e-3, sample=SAMPLE, in_memory=in_memory)
-        model = train(engine, "m", made.text, Training(made.options, made.lam, effort=effort))
+        asked = Training(**vars(made.options), lam=made.lam, tol=1e-3, sample=SAMPLE, in_memory=in_memory)
+        model = train(engine, "m", made.text, asked)
     finally:
         unload(engine, tables)
     for phase, kept in (("opening", opened), ("sample", sampled), ("pass", passed)):

@@ -20,7 +20,7 @@ TASKS = ("star", "snowflake", "chain", "hub", "flights", "categories", "posts")
 
 
 def line(engine: Engine, name: str, made: Task) -> str:
-    training = Training(made.options, made.lam)
+    training = Training(**vars(made.options), lam=made.lam)
     found = analyze(engine, made.text, training)
     assert found.outlook is not None
     records: list[Record] = []

@@ -162,7 +162,7 @@ class Joined:
         return cls(y, x, names, raw, centre, width, of_numbers)
 
     def check(self, model: Model, training: Training, wish: "Wish") -> tuple[float, list[str]]:
-        psi, n = named(training.problem.loss, **self._option(training)), len(self.y)
+        psi, n = named(training.loss, **self._option(training)), len(self.y)
         signs = np.ones(n) if self.of_numbers else self.y
         origins = self.y - model.label_centre if self.of_numbers else np.full(n, psi.origin or 0.0)
 
@@ -183,7 +183,7 @@ class Joined:
         assert best < inf, "no peer has found an optimum"
         assert model.objective - close <= found <= model.objective_upper + close, (model.objective, found)
         assert model.lower_bound <= best + close, (model.lower_bound, best)
-        coarse = training.problem.loss == "logistic" and model.bags > 1
+        coarse = training.loss == "logistic" and model.bags > 1
         assert model.converged or (coarse and model.objective_upper - model.lower_bound <= COARSE), model.gap
         if not model.converged:
             assert found <= best + COARSE
@@ -197,18 +197,17 @@ class Joined:
         return (max(0.0, found / best - 1.0) if best > 1e-9 else 0.0), peers
 
     def _option(self, training: Training) -> dict[str, Any]:
-        asked_for = training.problem
-        return {name: getattr(asked_for, name) for name in ("width", "tube", "quantile", "delta")}
+        return {name: getattr(training, name) for name in ("width", "tube", "quantile", "delta")}
 
     def _parameter(self, training: Training) -> float:
         """That of the loss."""
         names = {"smooth_hinge": "width", "huber": "delta", "quantile": "quantile"}
-        name = names.get(training.problem.loss, "tube")
-        return float(getattr(training.problem, name))
+        name = names.get(training.loss, "tube")
+        return float(getattr(training, name))
 
     def _cone(self, training: Training, wish: "Wish", signs: Values, origins: Values) -> Values | None:
         shares, option = np.full(len(self.y), 1.0 / len(self.y)), self._parameter(training)
-        loss, own = training.problem.loss, wish.constraint
+        loss, own = training.loss, wish.constraint
         return optimum(
             self.x,
             signs,
@@ -224,11 +223,11 @@ class Joined:
 
     def _rehline(self, training: Training, wish: "Wish", signs: Values, origins: Values) -> Values | None:
         """ReLU(u x.beta + v) and ReHU, over 2 lambda, as its penalty is half the square. It has neither l1 nor exp."""
-        if training.l1 or training.problem.loss not in SIDES:
+        if training.l1 or training.loss not in SIDES:
             return None
         share = 1.0 / (2.0 * training.lam * len(self.y))
         u, v, tau, s, t = ([] for _ in range(5))  # type: ignore[var-annotated]
-        for way, tube, slope, bend, beyond in SIDES[training.problem.loss](self._parameter(training)):
+        for way, tube, slope, bend, beyond in SIDES[training.loss](self._parameter(training)):
             z, at = -way * signs, way * origins - tube
             if bend:
                 root = np.sqrt(bend * share)
@@ -249,7 +248,7 @@ class Joined:
         not go with this penalty."""
         share = 1.0 / (2.0 * training.lam * len(self.y))
         given = {"C": share, "fit_intercept": False, "tol": 1e-10, "max_iter": 200_000, "random_state": 0}
-        loss, tube = training.problem.loss, training.problem.tube
+        loss, tube = training.loss, training.tube
         if training.l1 or len(wish.rows):
             return None
         if loss == "absolute":

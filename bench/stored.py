@@ -60,8 +60,8 @@ class Case:
         program = stored_program(engine, self.query, self.training)
         save_program(engine, "stored", program)
         model = in_psql(engine)
-        effort = replace(self.training.effort, in_memory=0)
-        driven = train(engine, "driven", self.query, replace(self.training, effort=effort))
+        asked = replace(self.training, in_memory=0)
+        driven = train(engine, "driven", self.query, asked)
         return model, driven, program.start["passes"]
 
 

@@ -288,7 +288,7 @@ class Relational(Fitted):
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
         began = perf_counter()
-        one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
+        one_loss = len({training.named_loss for training in trainings.values()}) == 1
         known = dict.fromkeys(trainings, Continuation(before)) if one_loss else {}
         try:
             with ExitStack() as connections, watched(self.verbose, self.tol) as told:

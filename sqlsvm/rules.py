@@ -200,6 +200,8 @@ def _of_steps() -> Iterator[Rule]:
     without_kernel: When = {"solver": Is(("pegasos",)), "kernel": MISSING}
     of_kernels = "gamma", "cache", "cache_mb", "cache_share"
     yield Rule(without_kernel, of_kernels, "pegasos without a kernel makes a linear model", "add --kernel rbf")
+    said, hint = "the linear kernel has no gamma", "leave out --gamma, or use --kernel rbf"
+    yield Rule({"kernel": Is(("linear",))}, ("gamma",), said, hint)
     yield Rule({"solver": A_MACHINE}, ("loss",), "{solver} minimises the hinge, not {loss}", DANE)
     yield Rule({"solver": A_MACHINE}, ("l1", "constrain"), "{solver} has neither --l1 nor --constrain", DANE)
     kernels: tuple[When, ...] = {"solver": Is(("kernel",))}, {"kernel": GIVEN}

@@ -191,9 +191,9 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 
 def explain(engine: Engine, text: str, training: Training, buckets: int = BUCKETS_A_UNIT) -> Explanation:
     """Explain the plan without making a table."""
-    query = labelled(engine, text, training.problem)
+    query = labelled(engine, text, training)
     with naming_features(engine, query):
-        options = as_trained(engine, query, training).problem
+        options = as_trained(engine, query, training)
         plan, catalog = planned(Facts(engine), query, options)
     phases = parts(plan, options.scale)
     sent = _together(engine, phases) if engine.inlines else phases
@@ -211,15 +211,15 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     Near the optimum of the sample, scores differ, and about as many rows count as in later passes. At 0, where all
     scores are equal, a pass may take a fifth of the time."""
     done: list[tuple[Phase, Statement, float, float]] = []
-    query = labelled(engine, text, training.problem, maps_of(beta) or training.effort.seed)
+    query = labelled(engine, text, training, maps_of(beta) or training.seed)
     with naming_features(engine, query), reading(engine, query) as (work, query):
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
         training = as_trained(work.engine, query, training)
-        problem = prepared(work, query, training.problem)
+        problem = prepared(work, query, training)
         first = _first_pass(problem, training, beta)
         ran = [(phase, [statement]) for phase, statement, _, _ in done]
-        buckets = (first and first.buckets) or training.effort.buckets or BUCKETS_A_UNIT
-        found = explained(engine, problem.plan, problem.catalog, training.problem, buckets, ran)
+        buckets = (first and first.buckets) or training.buckets or BUCKETS_A_UNIT
+        found = explained(engine, problem.plan, problem.catalog, training, buckets, ran)
     measured = tuple(replace(s, rows=r, seconds=t) for s, (_, _, r, t) in zip(found.statements, done, strict=True))
     found = replace(found, statements=measured)
     return found if first is None else replace(found, first=first, outlook=_outlook(found, problem, training, first))
@@ -229,10 +229,10 @@ def _first_pass(problem: Data, training: Training, beta: Given | None) -> Record
     """What the pass has proven; nothing if it is a count by sketches."""
     start = _scaled(problem, beta) if beta else None
     if problem.plan.method == "sketch":
-        _count_sketched(problem, start, training.effort.buckets or BUCKETS_A_UNIT)
+        _count_sketched(problem, start, training.buckets or BUCKETS_A_UNIT)
         return None
     problem.work.clock.begin("solving")
-    once = replace(training, effort=replace(training.effort, max_passes=1))
+    once = replace(training, max_passes=1)
     return Problems(problem).solve(once, [start])[0].history[0]
 
 
@@ -246,7 +246,7 @@ def _outlook(found: Explanation, problem: Data, training: Training, first: Recor
     time as well."""
     first = replace(first, seconds=found.seconds("pass"))
     before = sum(map(found.seconds, get_args(Phase))) - first.seconds + problem.work.clock.seconds["solving"]
-    return outlook(first, before, training.effort.tol, usual_rate(training.solver, problem.scaling.dimension))
+    return outlook(first, before, training.tol, usual_rate(training.solver, problem.scaling.dimension))
 
 
 def explained(

@@ -30,7 +30,7 @@ def fold_by_fold(
 ) -> dict[str, Model]:
     """The same trainings, of which these models are, without each fold."""
     training, began = next(iter(trainings.values())), perf_counter()
-    query = labelled(engine, text, replace(training.problem, map=()))
+    query = labelled(engine, text, replace(training, map=()))
     rounds = training.parts.split(query, Facts(engine)).rounds
     said = "note: each fold learns a network of its own and shares no pass: %s folds take about as long as %s trainings"
     steps.log(NOTE, said, len(rounds), len(rounds))

@@ -113,7 +113,7 @@ def check_leaks(engine: Engine, text: str, training: Training) -> None:
     """An error if a feature comes from the future."""
     if not training.as_of:
         return
-    found = leaks(engine, text, training.as_of, training.problem.label or "")
+    found = leaks(engine, text, training.as_of, training.label or "")
     for line in said(replace(found, leaks=())) if not found.leaks else ():
         steps.log(NOTE, "--as-of: %s", line)
     if found.leaks:

@@ -20,7 +20,6 @@ from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.model.several import Curved, grouped, with_curves
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
 from sqlsvm.run.making import NOTHING
@@ -28,6 +27,7 @@ from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import NOTHING_ELSE, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.solution import OnPass
 
 
@@ -89,14 +89,14 @@ class Validation:
 
     def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
         """One vector of weights, or one for each class. Trainings with the same weights are measured once."""
-        known: dict[tuple[ProblemOptions, bytes], tuple[Measures, Measures]] = {}
+        known: dict[tuple[Loss, bytes], tuple[Measures, Measures]] = {}
         for name, thetas in weights.items():
             training, of = self._trainings[name], (name, problem.key.group)
             if training.takes_numbers and not problem.plan.design.target.signed:
                 training = training.of_numbers()
-            key = training.problem, np.array(thetas).tobytes()
+            key = training.named_loss, np.array(thetas).tobytes()
             if key not in known:
-                known[key] = with_errors(problem, thetas, training.problem)
+                known[key] = with_errors(problem, thetas, training)
             self._measures[of].append(known[key])
             if training.probability:
                 self._bins[of].append(bins_of_each(problem, thetas))

@@ -291,17 +291,16 @@ def _say_next(model: "Model", model_file: str | None, url: str) -> None:
 
 
 def _warn(model: "Model", training: "Training", which: str = "") -> None:
-    effort = training.effort
-    click.echo(f"warning: not converged: the gap{which} is {model.gap:.2g} and should be {effort.tol:g}", err=True)
+    click.echo(f"warning: not converged: the gap{which} is {model.gap:.2g} and should be {training.tol:g}", err=True)
     click.echo(f"HINT: {_better(model, training)}", err=True)
 
 
 def _better(model: "Model", training: "Training") -> str:
     if training.solver == "descent" or (training.solver == "pegasos" and not training.is_kernel):
         return "--solver dane proves more"
-    if training.effort.buckets and model.objective_upper - model.objective > model.objective - model.lower_bound:
+    if training.buckets and model.objective_upper - model.objective > model.objective - model.lower_bound:
         return "a larger --buckets, or none, so that each pass has as many as it needs"
-    if model.passes < training.effort.max_passes and not model.family:
-        return "a larger --tol" if training.problem.scale == "standard" else "--scale standard, or a larger --tol"
+    if model.passes < training.max_passes and not model.family:
+        return "a larger --tol" if training.scale == "standard" else "--scale standard, or a larger --tol"
     more = "a larger --max-passes or --tol"
-    return more if training.problem.scale == "standard" else f"--scale standard, or {more}"
+    return more if training.scale == "standard" else f"--scale standard, or {more}"

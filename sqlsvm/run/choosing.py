@@ -79,10 +79,10 @@ class Settled(NamedTuple):
 
 def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
-    problem = each.of(training.problem.named_loss)[0]
+    problem = each.of(training.named_loss)[0]
     whole, of = by_unit(training, problem, each.drawn(training))
-    drawn = few(whole, most_of(whole), training.effort.seed)
-    folds, time = Folds(PARTS, training.effort.seed, training.split_by), problem.plan.tree.query.time
+    drawn = few(whole, most_of(whole), training.seed)
+    folds, time = Folds(PARTS, training.seed, training.split_by), problem.plan.tree.query.time
     labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
     parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
     rows = different(drawn)
@@ -105,7 +105,7 @@ def settle(training: "Training", each: "Problems") -> Settled:
         cut = (
             cut_of(known, found.chosen, parts) if labelled.signed and problem.plan.design.constant is not None else 0.0
         )
-        if training.problem.class_weight == "none" and labelled.rarest < RARE:
+        if training.class_weight == "none" and labelled.rarest < RARE:
             own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
             (other,) = choosing.path(choosing.evened(own), parts, measuring, [found.chosen.strength])
             matrices = labelled.unseen(found.chosen, parts), labelled.unseen(other, parts)
@@ -130,12 +130,12 @@ def robust(training: "Training", each: "Problems", drawn: Drawn, parts: Sequence
         return float(np.average(np.abs(drawn.codes[rows] - scores[0]), weights=drawn.weights[rows]))
 
     errors = dict[str, float]()
-    for loss in (training.problem.loss, *ROBUST):
+    for loss in (training.loss, *ROBUST):
         own = training.with_loss(loss)
-        strength = strengths_for(own, each.of(own.problem.named_loss)[0])[place]
+        strength = strengths_for(own, each.of(own.named_loss)[0])[place]
         (tried,) = choosing.path(_candidate(own, each, drawn), parts, Measuring(off, smaller=True), [strength])
         errors[loss] = tried.mean
-    usual, best = errors[training.problem.loss], min(ROBUST, key=lambda loss: errors[loss])
+    usual, best = errors[training.loss], min(ROBUST, key=lambda loss: errors[loss])
     if errors[best] < (1.0 - ROBUSTER) * usual:
         yield (
             f"--loss {best} has a smaller mean absolute error on rows not seen, {errors[best]:.4g} and not "
@@ -323,7 +323,7 @@ def candidates(training: "Training", each: "Problems", drawn: Drawn) -> list[Can
 
 
 def _candidate(training: "Training", each: "Problems", drawn: Drawn) -> Candidate:
-    loss = training.problem.named_loss
+    loss = training.named_loss
     problems = each.of(loss)
     samples = [replace(drawn, optima={}).as_sample(p.plan.design.target, loss.origin) for p in problems]
 
@@ -335,7 +335,7 @@ def _candidate(training: "Training", each: "Problems", drawn: Drawn) -> Candidat
         own = replace(own, strength=strength) if chosen == LAMBDA else own
         return [own.of(problem) for problem in problems]
 
-    return Candidate(training.problem.loss, loss, samples, penalties)
+    return Candidate(training.loss, loss, samples, penalties)
 
 
 # -- measures ----------------------------------------------------------------------------------------------------------

@@ -195,8 +195,8 @@ def in_folds(problems: Problems, found: Mapping[str, list[Array]], on_fold: OnFo
     """The same trainings without each fold."""
     data, training = problems.data, next(iter(problems.trainings.values()))
     folds = training.parts
-    by_class = training.problem.intercept == "free"
-    rows = folded(data, folds, needed(data.plan, training.problem.scale, by_class=by_class))
+    by_class = training.intercept == "free"
+    rows = folded(data, folds, needed(data.plan, training.scale, by_class=by_class))
     begun, missed = _begun(problems, rows, found), Missed(folds.number, Counter[str](), list[DataError]())
     for fold in range(len(rows.rounds)):
         steps.info("training without fold %s of %s", fold + 1, len(rows.rounds))
@@ -216,8 +216,8 @@ def in_folds(problems: Problems, found: Mapping[str, list[Array]], on_fold: OnFo
 def _begun(problems: Problems, rows: Folded, found: Mapping[str, list[Array]]) -> dict[Loss, list[Made]]:
     """The passes that all folds share, of each loss."""
     begun, trainings = dict[Loss, list[Made]](), problems.trainings.items()
-    for loss in dict.fromkeys(training.problem.named_loss for _, training in trainings):
-        points = [beta for name, each in trainings if each.problem.named_loss == loss for beta in found[name]]
+    for loss in dict.fromkeys(training.named_loss for _, training in trainings):
+        points = [beta for name, each in trainings if each.named_loss == loss for beta in found[name]]
         if (state := problems.state(loss)) and (made := rows.begin(loss, state, points)):
             begun[loss] = made
     return begun

@@ -49,7 +49,7 @@ class Grouping:
 
     def _in_turn(self) -> Iterator[tuple[Group, Rows | None]]:
         """The groups, each with its rows if these are read."""
-        read, others = self.groups.small(self._training.effort)
+        read, others = self.groups.small(self._training)
         with self.groups.work.scratch():
             if read:
                 yield from self.groups.rows(read, self._plan(), apart=bool(self._training.folds))
@@ -65,7 +65,7 @@ class Grouping:
         return plan.telling if self._training.chooses else plan
 
     def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:
-        asked = self._training.problem
+        asked = self._training
         if rows is not None:
             return nullcontext(self.groups.in_memory(group, rows, asked.class_weight, asked.scale, asked.nulls))
         free = asked.intercept == "free"
@@ -88,12 +88,12 @@ class Grouping:
             yield f"{are.format(model.by)} skipped: {named}{more}"
         if model.ungrouped:
             yield f"{model.by} is NULL in {model.ungrouped:,.10g} rows of the join: these are in no group"
-        tol, each = self._training.effort.tol, zip(model.groups, model.parts, strict=True)
+        tol, each = self._training.tol, zip(model.groups, model.parts, strict=True)
         if nothing := [str(of.value) for of, part in each if part.converged and part.gap > tol]:
             said = "no more than what rounding may add to sums of such numbers: it may be 0"
             yield f"the objective of {model.by} {listed(nothing)} is {said}"
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
-            hint = "; try --class-weight balanced" if self._training.problem.class_weight == "none" else ""
+            hint = "; try --class-weight balanced" if self._training.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {listed(ones)}{hint}"
         for note in (DEFAULT, BY_CHANCE):
             if few := [of.value for of in model.groups if any(note in each for each in of.notes)]:

@@ -72,7 +72,7 @@ class Making:
         each, going = problems.each(training), self._told_of_passes(problems.clock, training, data, name)
         begins = self._begins(each, training)
         if keeping:
-            states = None if problems.state(training.problem.named_loss) else self._states(keeping, each, training)
+            states = None if problems.state(training.named_loss) else self._states(keeping, each, training)
             going |= {"states": states, "on_states": partial(keeping.remember, group=plain(data.key.group))}
             begins = begins if states is None else None
         _begin(data, "solving")
@@ -80,14 +80,14 @@ class Making:
         _begin(data, "finishing")
         if keeping:
             more = not last or any(other.unfinished for other in self.continuations.values()) or training.shares_folds
-            more = more and bool(problems.state(training.problem.named_loss))
+            more = more and bool(problems.state(training.named_loss))
             keeping.ended(solutions, more=more or data.in_group, group=data.key.group)
         return solutions
 
     def _told_of_passes(self, clock: Clock, training: Training, data: Data, name: str) -> GoingTogether:
         if data.in_group:
             return {}
-        forecast = Forecast(training.effort, usual_rate(training.solver, data.scaling.dimension))
+        forecast = Forecast(training, usual_rate(training.solver, data.scaling.dimension))
         return {"on_pass": partial(_passed, clock, forecast, self.on_passes(name))}
 
     def _states(self, keeping: Continuation, each: Sequence[Problem], training: Training) -> list[State] | None:
@@ -105,7 +105,7 @@ class Making:
         if training.solver == "pegasos":
             from sqlsvm.lab.run.machine import streamed
 
-            return [streamed(data, 2.0 * training.penalising.strength, training.effort, _looked)]
+            return [streamed(data, training, _looked)]
         if self.start is None:
             return None
         parts = _parts(self.start, data.key.group)
@@ -133,18 +133,14 @@ class Making:
         return replace(model, trained_on=replace(model.trained_on, digests=keeping.identified(data)))
 
     def _machine(self, problems: Problems, left_out: Moments | None) -> Model:
-        """Its objective has half of the strength before the square of the norm. The weights are 0: they say which
-        columns and categories there are."""
+        """The weights are 0: they say which columns and categories there are."""
         from sqlsvm.lab.run.machine import learned
 
         ((name, training),) = problems.trainings.items()
         (problem,) = problems.each(training)
-        effort, intercept, data = training.effort, training.problem.intercept, problems.data
+        data = problems.data
         problems.clock.begin("solving")
-        on_pass = self.on_passes(name)
-        made = learned(
-            data, training.machine, training.solver, 2.0 * training.penalising.strength, intercept, effort, on_pass
-        )
+        made = learned(data, training, self.on_passes(name))
         nothing = np.zeros(data.scaling.dimension)
         solution = Solution(nothing, made.certificate, made.history, made.converged, State.at(nothing))
         model = model_of(self.engine, name, self.text, training, self.known, problem, solution, left_out)

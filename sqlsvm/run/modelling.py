@@ -59,11 +59,11 @@ def model_of(
         query=problem.query.text,
         dialect=engine.dialect,
         label=design.target.label.name,
-        positive=str(known.label_values[1]) if guessed else training.problem.positive,
+        positive=str(known.label_values[1]) if guessed else training.positive,
         lam=training.lam,
         solver=training.solver,
         counting=problem.plan.method if problem.drawn is None else IN_MEMORY,
-        nulls=training.problem.nulls,
+        nulls=training.nulls,
         bags=len(problem.plan.bags),
         join_rows=sum(rows.values()) if rows else _whole(problem.moments.n, design),
         label_rows=rows,
@@ -74,7 +74,7 @@ def model_of(
         converged=solution.converged,
         intercept=float(design.moved(theta)[constant.index]) + centre if constant else 0.0,
         base=float(theta[constant.index]) if constant and is_far(problem) else None,
-        weights=_weights(problem, beta, training.problem.nulls),
+        weights=_weights(problem, beta, training.nulls),
         label_centre=design.target.centre,
         label_width=scaling.label,
         threshold=training.threshold,
@@ -91,7 +91,7 @@ def model_of(
 
 def _guessed(training: Training, target: Target, values: tuple[object, ...]) -> bool:
     """Has the label two values, of which none was named as the positive one, and none is it as a matter of course?"""
-    if training.problem.positive is not None or not isinstance(target, Binary) or target.label.kind == "boolean":
+    if training.positive is not None or not isinstance(target, Binary) or target.label.kind == "boolean":
         return False
     return not any({*values} <= usual for usual in ({0, 1, None}, {-1, 1, None}))
 
@@ -163,7 +163,7 @@ def _notes(
     yield from ids(problem)
     yield from moving(problem.query)
     if training.is_kernel:
-        if training.machine.kernel == "sigmoid":
+        if training.kernel == "sigmoid":
             yield "the sigmoid kernel is no inner product, so there is no lower bound"
         return
     yield from constants(problem, beta)
@@ -175,14 +175,14 @@ def _notes(
         return
     if only := only_class(problem, replace(solution, beta=decided), penalty, some):
         said = predicts_one(label_values[only > 0])
-        as_they_are = training.problem.class_weight == "none"
+        as_they_are = training.class_weight == "none"
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
 
 
 def _of_proof(training: Training, solution: Solution) -> Iterator[str]:
     """Where a gap says less than it seems to."""
     proof = solution.certificate
-    if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
+    if solution.converged and proof.gap > training.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
     if not proof.objective_upper:

@@ -106,8 +106,8 @@ def _null_sum(query: FeatureQuery, facts: Facts, options: ProblemOptions) -> For
 
 def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped, ...] = ()) -> FeatureQuery:
     """With its maps, if they are not known, and with a mark for the rows that are held out."""
-    maps, held = known or training.effort.seed, training.held
-    query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
+    maps, held = known or training.seed, training.held
+    query = labelled(engine, text, training, maps, offload=training.offload, held=held)
     query = rewritten(query, Facts(engine), showing("--split-by", training.split_by))
     copies = training.offload or (training.offload is None and engine.rates.slow_to_start)
     if training.chooses or (training.folds and copies):  # a copy has no other columns that could say it
@@ -129,9 +129,9 @@ def check_plan(query: FeatureQuery, training: Training) -> None:
 def opened(work: Workspace, query: FeatureQuery, training: Training, models: int = 1) -> tuple[Data, Moments | None]:
     """The problem to train so many models on, and the sizes of the part that is held out. It says which rows have a
     NULL and are left out."""
-    if training.problem.nulls != "drop" or training.problem.weight:
+    if training.nulls != "drop" or training.weight:
         return _with_classes(work, query, training, None, models)
-    target = training.problem.target(work.engine, query)
+    target = training.target(work.engine, query)
     nulls = nulls_of(work, query, target)
     try:
         problem, left_out = _with_classes(work, query, training, target, models)
@@ -153,7 +153,7 @@ def _with_classes(
         return _opened(work, query, training, target, models)
     except LostClasses as error:
         work.drop([table for table in work.tables if table not in before])
-        target = without_classes(work.engine, query, error.lost, training.problem.positive)
+        target = without_classes(work.engine, query, error.lost, training.positive)
         steps.log(NOTE, "note: no row to train on has the %s %s", target.label.name, listed(error.lost))
         return _opened(work, query, training, target, models)
 
@@ -162,14 +162,14 @@ def _opened(
     work: Workspace, query: FeatureQuery, training: Training, target: Target | None, models: int
 ) -> tuple[Data, Moments | None]:
     holdout, left_out = training.held, None
-    effort = training.effort if training.solver == "dane" and not training.problem.by else None
+    effort = training if training.solver == "dane" and not training.by else None
     if holdout is None:
-        problem = prepared(work, query, training.problem, target, effort, models=models)
+        problem = prepared(work, query, training, target, effort, models=models)
     else:
-        target = target or training.problem.target(work.engine, query)
-        left_out = counted_part(work, query, training.problem, holdout, "holdout", target)
-        problem = prepared_part(work, query, training.problem, holdout, "train", effort, target, models=models)
-    return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
+        target = target or training.target(work.engine, query)
+        left_out = counted_part(work, query, training, holdout, "holdout", target)
+        problem = prepared_part(work, query, training, holdout, "train", effort, target, models=models)
+    return descending(problem, training.scale) if training.solver == "descent" else problem, left_out
 
 
 def descending(problem: Data, scale: Scale) -> Data:

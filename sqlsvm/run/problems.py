@@ -85,7 +85,7 @@ class Problems:
 
     def each(self, training: Training) -> list[Problem]:
         """Those of a training: one for each class, or one."""
-        return [Problem(data, training.penalising.of(data)) for data in self.of(training.problem.named_loss)]
+        return [Problem(data, training.penalising.of(data)) for data in self.of(training.named_loss)]
 
     @property
     def clock(self) -> Clock:
@@ -102,7 +102,7 @@ class Problems:
         """All rows of the join, if they are in memory, and else the sample that this training takes."""
         if self.data.drawn is not None:
             return self.data.drawn
-        oracle, effort = self._oracle(self.each(training)[0]), training.effort
+        oracle, effort = self._oracle(self.each(training)[0]), training
         size = effort.sample or dane.rows_for(oracle)
         oracle.sample(size, effort.seed)
         return self._samples[size, effort.seed]

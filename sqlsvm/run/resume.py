@@ -304,9 +304,9 @@ def asked_for(text: str, training: Training) -> dict[str, Any]:
     descends = training.solver == "descent"
     shared = {"objective", "steps"} if descends else {"objective"}
     found = {OPTIONS[name].said: value for name, value in training.options.items() if OPTIONS[name].changes in shared}
-    seed = training.effort.seed if training.holdout or training.problem.map else None
+    seed = training.seed if training.holdout or training.map else None
     solver = "descent" if descends else "dane or bundle"
-    columns = audited(training.problem.constrain)
+    columns = audited(training.constrain)
     found |= {"fair to": columns} if columns else {}
     return {"query": text, **found, "seed": seed, "solver": solver}
 

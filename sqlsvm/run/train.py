@@ -76,7 +76,7 @@ def train_each(
         if offload := copied(engine, query, training.offload):
             clock.begin("copying")
         with brought(engine, query, offload) as (here, query), reading(here, query, clock) as (work, query):
-            if training.problem.by:
+            if training.by:
                 from sqlsvm.run.groups import check_number
 
                 check_number(work.engine, query)
@@ -89,7 +89,7 @@ def train_each(
             kept = NOTHING if training.solver in MACHINES else continuations
             known = trained_on(engine, text, data)
             making = Making(engine, text, trainings, known, kept, start, on_passes, on_fold)
-            models = in_groups(making, data, left_out) if training.problem.by else making.models(data, left_out)
+            models = in_groups(making, data, left_out) if training.by else making.models(data, left_out)
             return [replace(model, notes=(*model.notes, *taken)) for model in models]
 
     return with_choice(trainings, made)
@@ -174,7 +174,7 @@ def with_start(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     training = next(iter(trainings.values()))
     if not training.is_open:
         return trainings
-    query = labelled(engine, text, replace(training.problem, map=()), (), offload=training.offload)
+    query = labelled(engine, text, replace(training, map=()), (), offload=training.offload)
     with reading(engine, query, clock) as (work, query):
         start = chosen_start(work, query, training.holdout)
     return {name: replace(each, holdout=start) for name, each in trainings.items()}

@@ -1,9 +1,8 @@
 """How to train: the options of a training."""
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
-from sqlsvm.lab.kernel.machine import Machine
 from sqlsvm.measures import NUMBER, deciding
 from sqlsvm.model.model import Model
 from sqlsvm.options import AUTO as AUTO_WORD
@@ -14,10 +13,12 @@ from sqlsvm.options import (
     OF_NUMBERS,
     OPTIONS,
     STRENGTHS,
+    CacheKind,
+    CacheShare,
+    KernelName,
     LossName,
     ProbabilityMethod,
     Solver,
-    check,
 )
 from sqlsvm.plan.constraints import given
 from sqlsvm.plan.preflight import ProblemOptions
@@ -27,29 +28,43 @@ from sqlsvm.run.penalising import Penalising
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.solution import Effort
 
+_GROUPS = {
+    "problem": tuple(field.name for field in fields(ProblemOptions)),
+    "effort": tuple(field.name for field in fields(Effort)),
+    "machine": ("kernel", "gamma", "cache", "cache_mb", "cache_share"),
+}
+"""The options that the file of a model has in an object of this name."""
+_SAID = (
+    *("problem", "lam", "l1", "solver", "effort", "holdout", "probability", "folds", "split_by", "gap", "as_of"),
+    *("offload", "machine", "measure", "classes"),
+)
+"""The order there."""
+
 
 @dataclass(frozen=True)
-class Training:
-    """How to train."""
+class Training(Effort, ProblemOptions):
+    """Every option by its name, with those of the problem and of the effort."""
 
-    problem: ProblemOptions
     lam: float = DEFAULTS["lam"]
     l1: float = DEFAULTS["l1"]
     solver: Solver = DEFAULTS["solver"]
-    effort: Effort = field(default_factory=Effort)
     holdout: float | str | None = DEFAULTS["holdout"]
-    """The share of the rows of the label's relation that is kept out of the training, or how to choose it;
-    `effort.seed` selects them."""
+    """The share of the rows of the label's relation that is kept out of the training, or how to choose it; `seed`
+    selects them."""
     probability: ProbabilityMethod | None = DEFAULTS["probability"]
     folds: int | None = DEFAULTS["folds"]
-    """`effort.seed` makes them, too."""
+    """`seed` makes them, too."""
     fold: int | None = None
     """The one that is held out, where folds share nothing."""
     split_by: str | None = DEFAULTS["split_by"]
     gap: float | str | None = DEFAULTS["gap"]
     as_of: str | None = DEFAULTS["as_of"]
     offload: bool | None = DEFAULTS["offload"]
-    machine: Machine = field(default_factory=Machine)
+    kernel: KernelName | None = DEFAULTS["kernel"]
+    gamma: float | None = DEFAULTS["gamma"]
+    cache: CacheKind = DEFAULTS["cache"]
+    cache_mb: float = DEFAULTS["cache_mb"]
+    cache_share: CacheShare = DEFAULTS["cache_share"]
     measure: str | None = DEFAULTS["measure"]
     chooses: tuple[str, ...] = ()
     """The options that are auto: until they are chosen, they have their defaults."""
@@ -63,63 +78,50 @@ class Training:
     threshold: float = 0.0
     """Of scores, as it was chosen: what is above is of the positive class."""
 
-    def __post_init__(self) -> None:
-        check(self)
-        if not self.chose:  # the rules are about what was typed
-            refuse(self.options)
-
     @property
     def is_kernel(self) -> bool:
         """Is the model a sum over support vectors?"""
-        return self.solver == "kernel" or bool(self.machine.kernel)
+        return self.solver == "kernel" or bool(self.kernel)
 
     @classmethod
     def of(cls, **options: Any) -> "Training":
-        """Each option is a field here, of the effort, or of the problem. Files of constraints and losses are read."""
+        """Of what was typed, with the words of auto: this is what the rules are about. Files are read."""
         options["constrain"] = given(options.get("constrain", ()))
         options["pieces"] = custom.given(options.get("pieces", ()))
         chooses = tuple(name for name in CHOSEN if options.get(name) == AUTO_WORD)
-        options |= {"chooses": chooses, **{name: DEFAULTS[name] for name in chooses}}
-        groups = cls, Effort, Machine
-        own, effort, machine = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in groups)
-        return cls(ProblemOptions(**options), effort=Effort(**effort), machine=Machine(**machine), **own)
+        training = cls(**options | {"chooses": chooses, **{name: DEFAULTS[name] for name in chooses}})
+        refuse(training.options)
+        return training
 
     @property
     def options(self) -> dict[str, Any]:
         """All of them, by name."""
         own = {name: value for name, value in vars(self).items() if name in OPTIONS}
-        asked = dict.fromkeys(self.chooses, AUTO_WORD)
-        return vars(self.problem) | vars(self.effort) | vars(self.machine) | own | asked
+        return own | dict.fromkeys(self.chooses, AUTO_WORD)
+
+    @property
+    def effort(self) -> Effort:
+        return Effort(**{name: getattr(self, name) for name in _GROUPS["effort"]})
 
     @property
     def kept(self) -> dict[str, Any]:
         """What a model says of its options."""
-        found = asdict(self)
-        for name in ("chooses", "chose", "unnamed", "unchosen", "threshold", "fold"):
-            del found[name]
-        return found
+        own = vars(self)
+        groups = {group: {name: own[name] for name in names} for group, names in _GROUPS.items()}
+        return {name: groups[name] if name in groups else own[name] for name in _SAID}
 
     @property
     def strength_chosen(self) -> str | None:
         """Which of lam and l1 is auto."""
         return next((name for name in STRENGTHS if name in self.chooses), None)
 
-    def of_strength(self, strength: float) -> "Training":
-        """With this in place of auto."""
-        match self.strength_chosen:
-            case "lam":
-                return replace(self, lam=strength)
-            case "l1":
-                return replace(self, l1=strength)
-        return self
-
     def settled(self, loss: str, strength: float) -> "Training":
         """With these where it is auto."""
-        found = replace(self.of_strength(strength), chooses=(), chose=self.chooses)
-        return found.with_loss(loss) if "loss" in self.chooses else found
+        found: dict[str, Any] = {name: loss if name == "loss" else strength for name in self.chooses}
+        return replace(self, **found, chooses=(), chose=self.chooses)
 
     def with_loss(self, loss: str) -> "Training":
-        return replace(self, problem=replace(self.problem, loss=cast(LossName, loss)))
+        return replace(self, loss=cast(LossName, loss))
 
     def as_chosen(self, model: Model) -> "Training":
         """With what a model has where it is auto."""
@@ -134,14 +136,14 @@ class Training:
     @property
     def takes_numbers(self) -> bool:
         """Is a label that is a number predicted as one? Nothing that is named is for classes."""
-        named, problem = self.measure is not None and self.measure not in deciding(NUMBER), self.problem
-        named = named or self.classes or self.probability is not None or problem.positive is not None
-        return "loss" in self.unnamed and self.solver in CUTS and problem.class_weight == "none" and not named
+        named = self.measure is not None and self.measure not in deciding(NUMBER)
+        named = named or self.classes or self.probability is not None or self.positive is not None
+        return "loss" in self.unnamed and self.solver in CUTS and self.class_weight == "none" and not named
 
     def of_numbers(self) -> "Training":
         """For such a label."""
         chooses = tuple(name for name in self.chooses if name != "loss")
-        return replace(self, chooses=chooses, problem=replace(self.problem, loss=OF_NUMBERS))
+        return replace(self, chooses=chooses, loss=OF_NUMBERS)
 
     def like(self, model: Model) -> "Training":
         """For a number, if the label of a model was one."""
@@ -150,31 +152,31 @@ class Training:
     @property
     def ungrouped(self) -> "Training":
         """What is asked of the rows of all groups: class weights are those of each."""
-        return replace(self, problem=replace(self.problem, class_weight="none")) if self.problem.by else self
+        return replace(self, class_weight="none") if self.by else self
 
     @property
     def penalising(self) -> Penalising:
-        return Penalising(self.lam, self.l1, self.problem.intercept == "free", self.problem.constrain)
+        return Penalising(self.lam, self.l1, self.intercept == "free", self.constrain)
 
     @property
     def is_open(self) -> bool:
         """Do the data say which rows are held out?"""
-        return isinstance(self.holdout, float) and bool(self.problem.time)
+        return isinstance(self.holdout, float) and bool(self.time)
 
     @property
     def is_random(self) -> bool:
         """Are rows left out at random?"""
         some = self.folds if self.fold is None else None
-        return bool(some or self.holdout or self.chooses) and not (self.split_by or self.problem.time)
+        return bool(some or self.holdout or self.chooses) and not (self.split_by or self.time)
 
     @property
     def parts(self) -> Folds:
-        return Folds(self.folds or 0, self.effort.seed, self.split_by, self.gap)
+        return Folds(self.folds or 0, self.seed, self.split_by, self.gap)
 
     @property
     def learns_in_folds(self) -> bool:
         """Has each fold a network of its own?"""
-        return bool(self.folds) and self.fold is None and self.problem.map in NET
+        return bool(self.folds) and self.fold is None and self.map in NET
 
     @property
     def shares_folds(self) -> bool:
@@ -184,4 +186,4 @@ class Training:
     def held(self) -> HeldOut | None:
         if self.fold is not None:
             return OfFold(self.parts, self.fold)
-        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed, self.split_by, self.gap)
+        return None if self.holdout is None else Holdout(self.holdout, self.seed, self.split_by, self.gap)

@@ -144,7 +144,7 @@ def test_psql_trains_on_flights(inside: str, rows_inside: svm.Design, lam: float
         model, driven = trained(engine, inside, "flights"), train(engine, "flights", DESIGN, asked)
         assert model.converged
         assert model.passes <= 3 * driven.passes + (lam < 1e-4)  # 10 for 3 in a narrow heap
-        assert model.objective_upper == pytest.approx(driven.objective_upper, rel=asked.effort.tol)
+        assert model.objective_upper == pytest.approx(driven.objective_upper, rel=asked.tol)
         assert max(model.lower_bound, driven.lower_bound) <= min(model.objective_upper, driven.objective_upper)
         assert_proven(engine, model, rows_inside)
         assert_beside_liblinear(model, rows_inside, max_iter=200)

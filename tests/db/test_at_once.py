@@ -9,7 +9,6 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
-from sqlsvm.solve.solution import Effort
 from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
 from tests.typed import meant
@@ -89,7 +88,7 @@ def test_others_keep_the_active_rows(engine: Engine, text: str) -> None:
 def test_the_papers_descent_does_without(engine: Engine, text: str) -> None:
     """It counts far rows, of one label at a time, and keeps them."""
     star(engine, 1)
-    training = Training(ProblemOptions("y", scale="maxabs"), lam=0.1, solver="descent", effort=Effort(max_passes=3))
+    training = Training("y", scale="maxabs", lam=0.1, solver="descent", max_passes=3)
     found = train(engine, "far", text, training)
     assert found.passes == 3
     assert found.objective == pytest.approx(1, abs=0.2)

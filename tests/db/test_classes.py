@@ -138,7 +138,7 @@ OTHERS = {"lam": 1e-3, "loss": "squared_hinge"}, {"l1": 0.01}, {"intercept": "fr
 def test_each_class_is_a_training_of_its_own(engine: Engine, shape: str, options: dict[str, Any]) -> None:
     """Bounds on both sides; with the hinge also next to LIBLINEAR on the materialised join."""
     join, wanted = classed(shape), training(**{"lam": 1e-2, **options})
-    wanted = replace(wanted, problem=replace(wanted.problem, categorical=join.categorical))
+    wanted = replace(wanted, categorical=join.categorical)
     with join.created(engine):
         model = train(engine, "m", join.query, wanted)
         assert model.converged

@@ -65,7 +65,7 @@ def uniform(engine: Engine) -> None:
 
 
 def options(counting: Counting = "auto") -> ProblemOptions:
-    return raw(counting).problem
+    return raw(counting)
 
 
 def raw(counting: Counting = "auto", **more: Any) -> Training:

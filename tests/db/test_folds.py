@@ -227,7 +227,7 @@ def assert_clustered(engine: Engine, shape: str, *, exact: bool, in_memory: int 
     intervals.made(engine)
     join, folds = Join("", {}, intervals.QUERIES[shape]), Folds(3)
     asked = training(lam=1e-2, folds=3)
-    asked = replace(asked, effort=replace(asked.effort, in_memory=in_memory))
+    asked = replace(asked, in_memory=in_memory)
     (model,), found = made(engine, join, {"m": asked})
     rows = rows_of(engine, join, folds, "f.id")
     errors: dict[str, list[float]] = {"accuracy": [], "loss": [], "auc": []}
@@ -427,7 +427,7 @@ def test_folds_that_do_not_fit_the_rows(engine: Engine) -> None:
 
 def rows_of_fold(engine: Engine, text: str, asked: Training, fold: int) -> Rows:
     """Made here."""
-    query, facts = labelled(engine, text, replace(asked.problem, map=())), Facts(engine)
+    query, facts = labelled(engine, text, replace(asked, map=())), Facts(engine)
     query = part_of("holdout")(marked(OfFold(asked.parts, fold))(query, facts), facts)
     return engine.fetch(query.relation("t").rows([(f.expression.copy(), f.name) for f in query.outputs]))
 

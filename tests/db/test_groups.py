@@ -64,7 +64,7 @@ def alone(engine: Engine, query: str, value: object, *, by: str = "g") -> str:
 
 def assert_as_alone(engine: Engine, part: Model, own: str, asked: Training) -> None:
     """Both bound the same optimum."""
-    one = train(engine, "m", own, replace(asked, problem=replace(asked.problem, by=None)))
+    one = train(engine, "m", own, replace(asked, by=None))
     assert part.join_rows == pytest.approx(one.join_rows)
     assert part.label_rows == pytest.approx(one.label_rows)
     assert part.label_centre == one.label_centre
@@ -105,7 +105,7 @@ def test_groups_go_on_where_they_ended(duckdb: Engine, few: bool) -> None:
     anew = Continuation(before, said.append)
     moved = train(duckdb, "m", join.query, asked, None, anew)
     assert said[1].endswith("which no longer prove anything: the rows of m have changed")
-    plain = replace(asked, problem=replace(asked.problem, by=None))
+    plain = replace(asked, by=None)
     for part, of in zip(moved.parts, moved.groups, strict=True):
         assert_proven(duckdb, part, truth(duckdb, alone(duckdb, join.query, of.value), wish_of(plain)))
 
@@ -381,7 +381,7 @@ def test_each_group_of_a_path_is_measured_by_folds(duckdb: Engine, few: bool) ->
             of.value: trained(
                 duckdb,
                 alone(duckdb, join.query, of.value),
-                {name: replace(each, problem=replace(each.problem, by=None)) for name, each in asked.items()},
+                {name: replace(each, by=None) for name, each in asked.items()},
             )
             for of in models[0].groups
         }
@@ -411,7 +411,7 @@ def test_each_group_chooses_its_own_penalty(duckdb: Engine, more: dict[str, Any]
     with join.created(duckdb):
         (model,) = trained(duckdb, join.query, {"m": asked})
         query = alone(duckdb, join.query, "b's")
-        (one,) = trained(duckdb, query, {"m": replace(asked, problem=replace(asked.problem, by=None))})
+        (one,) = trained(duckdb, query, {"m": replace(asked, by=None)})
     assert len({(part.lam, part.l1) for part in model.parts}) > 1 or "l1" in more  # one l1 may be the best of all
     (part,) = (part for of, part in zip(model.groups, model.parts, strict=True) if of.value == "b's")
     assert (part.lam, part.l1) == (one.lam, one.l1)

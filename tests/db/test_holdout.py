@@ -189,7 +189,7 @@ def test_a_training_never_sees_them(engine: Engine) -> None:
     join = categories(np.random.default_rng(3))
     join.create(engine)
     asked = training(lam=1e-2, sample=500, seed=5, categorical=join.categorical, class_weight="balanced")
-    without_held_out(engine, labelled(engine, join.query, asked.problem), Holdout(0.3, 5), "seen")
+    without_held_out(engine, labelled(engine, join.query, asked), Holdout(0.3, 5), "seen")
     model = train(engine, "m", join.query, replace(asked, holdout=0.3))
     again = train(engine, "m", join.query.replace("trips t", "seen t"), asked)
     everything = train(engine, "m", join.query, asked)

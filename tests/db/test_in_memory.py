@@ -57,7 +57,7 @@ SHAPES = {
 
 
 def reading(asked: Training, most: int | None = MANY) -> Training:
-    return replace(asked, effort=replace(asked.effort, in_memory=most))
+    return replace(asked, in_memory=most)
 
 
 def problem_of(engine: Engine, query: str, asked: Training) -> Data:
@@ -209,7 +209,7 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
     monkeypatch.undo()
     monkeypatch.setattr(small, "MUCH", 2)
     for asked in (training(lam=0.1, solver="bundle"), training(lam=0.1, in_memory=0), training(by="a", in_memory=9)):
-        query = "SELECT y, x % 3 AS a, w FROM a" if asked.problem.by else joined
+        query = "SELECT y, x % 3 AS a, w FROM a" if asked.by else joined
         assert not train(engine, "m", query, replace(asked, lam=0.1)).in_memory
     assert statements
 
@@ -221,7 +221,7 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
         world = random_world(np.random.default_rng(seed), max_relations=4, features=True, label=True)
         assert world.label
         with world.created(engine) as live, workspace(engine) as work:
-            options = training(label=world.label.name, nulls="mean").problem
+            options = training(label=world.label.name, nulls="mean")
             plan, catalog = planned(Facts(engine), labelled(engine, live.query(engine.dialect), options), options)
             most = small._at_most(plan.bare, catalog)
             counted += most < np.inf
@@ -325,7 +325,7 @@ def test_a_state_goes_on_in_memory(engine: Engine) -> None:
         problem = opened(work, query_of(engine, join.query, asked), asked)[0]
         first = Problems(problem).solve(asked)[0]
     assert not first.converged
-    there = reading(replace(asked, effort=replace(asked.effort, max_passes=20)))
+    there = reading(replace(asked, max_passes=20))
     with workspace(engine) as work:
         problem = opened(work, query_of(engine, join.query, there), there)[0]
         rest = Problems(problem).solve(there, states=[first.state])[0]

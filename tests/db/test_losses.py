@@ -245,7 +245,7 @@ def spelled(loss: Any) -> dict[str, Any]:
 
 def proven(engine: Engine, join: Join, asked: Training, model: Model | None = None) -> Model:
     """lower_bound <= the peer's best <= F(model) <= objective_upper, and F within the gap of the best."""
-    design, loss = truth(engine, join.query, wish_of(asked)), asked.problem.loss
+    design, loss = truth(engine, join.query, wish_of(asked)), asked.loss
     peer = best(design, loss, asked.lam)
     model = model or train(engine, "m", join.query, asked)
     beta = beta_of(engine, model, design)

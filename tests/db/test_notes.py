@@ -95,7 +95,7 @@ def test_what_follows_from_the_weights_holds_in_every_row(engine: Engine, scale:
     """Weights of features from 1e-6 to 10, next to an intercept of about 1."""
     build(engine, TABLES)
     columns = "CASE WHEN f.k > 1 THEN f.x END AS x, 1e3 + f.x AS far, f.three, f.late::text AS word, d.z"
-    query, options = f"SELECT f.y, {columns} FROM f JOIN d ON d.k = f.k", training(scale=scale, nulls="mean").problem
+    query, options = f"SELECT f.y, {columns} FROM f JOIN d ON d.k = f.k", training(scale=scale, nulls="mean")
     rng, found = np.random.default_rng(5), []
     with open_problem(engine, query, options) as problem:
         rows = weighing_rows(problem.work, problem.catalog, problem.plan, problem.rows)

@@ -1,7 +1,7 @@
 """Labels that are numbers: cuts against the joined rows, trainings against a peer, measures."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -158,7 +158,7 @@ def numbers(rng: np.random.Generator, rows: int = 1500, noise: float = 0.6, shif
 def proven(engine: Engine, text: str, asked_for: Training, *, beside: bool = True) -> Model:
     """lower_bound <= the peer's best <= F(model) <= objective_upper, and F within the gap of the best. The peer takes
     long on a join with many rows: not `beside`, it is left out."""
-    rows, loss, lam = rows_of(engine, text, asked_for.problem.weight), asked_for.problem.loss, asked_for.lam
+    rows, loss, lam = rows_of(engine, text, asked_for.weight), asked_for.loss, asked_for.lam
     model = train(engine, "m", text, asked_for)
     value = rows.objective(beta_of(model, rows), loss, lam, model.label_centre)
     close = 1e-9 * (1 + value)
@@ -195,11 +195,11 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, loss: LossName, scale:
     weight = "w" if scale == "weights" else None
     text = f"SELECT y, x{', w' if weight else ''} FROM f"
     given = sensible(loss=loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, weight=weight, scale="none")
-    psi = given.problem.named_loss
+    psi = given.named_loss
     found = asked(engine, parse_one(text, read=engine.dialect))
     share = found["w"].astype(float) if weight else np.ones(200)
     share, x = share / share.sum(), np.column_stack([np.ones(200), found["x"].astype(float)])
-    with open_problem(engine, text, given.problem) as problem:
+    with open_problem(engine, text, given) as problem:
         oracle, t = JoinOracle(problem), found["y"].astype(float) - problem.plan.design.target.centre
         for beta in (np.zeros(2), np.array([-problem.plan.design.target.centre, 0.5]), rng.normal(size=2)):
             z = t - x @ beta
@@ -239,8 +239,8 @@ def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, bags
             given = sensible(
                 loss=loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, scale="none", counting="exact"
             )
-            psi = given.problem.named_loss
-            with open_problem(engine, join.query, given.problem) as problem:
+            psi = given.named_loss
+            with open_problem(engine, join.query, given) as problem:
                 oracle, centre = JoinOracle(problem), problem.plan.design.target.centre
                 t, raw = rows.t - centre, rows.x[:, 1:] * rows.width + rows.centre
                 x = np.column_stack([np.ones(len(t)), np.round(raw) if whole else raw])
@@ -333,7 +333,7 @@ def test_the_rounding_of_a_label_counts_without_features_beside_it(engine: Engin
     """On a coarse grid the bag of the label has no score, but its label is rounded."""
     join = met(np.random.default_rng(6), 3)
     text = join.query.replace("f.x, ", "")
-    given = regression(loss, counting="grid", intercept=False).problem
+    given = regression(loss, counting="grid", intercept=False)
     with join.created(engine), open_problem(engine, text, given) as it:
         rows, beta = rows_of(engine, text), np.zeros(2)
         cut, centre = JoinOracle(it).pass_(beta, 2), it.plan.design.target.centre
@@ -371,10 +371,10 @@ def test_the_certificate_holds_for_hostile_labels(shared_engine: Engine, loss: L
 
 def checked(engine: Engine, text: str, given: Training, trained: Callable[[], Model] | None = None) -> None:
     """The certificate is true for the rows, and no point that a peer finds is below it."""
-    rows, psi = rows_of(engine, text), given.problem.named_loss
+    rows, psi = rows_of(engine, text), given.named_loss
     model = trained() if trained else train(engine, "m", text, given)
     beta, t = beta_of(model, rows), rows.t - model.label_centre
-    lam = rows.penalty(given.problem.loss, given.lam, delta=given.problem.delta)[0]
+    lam = rows.penalty(given.loss, given.lam, delta=given.delta)[0]
 
     def objective(beta: Values) -> float:
         return float(psi.value(t - rows.x @ beta).mean()) + lam * float(beta @ beta)
@@ -586,7 +586,7 @@ def test_psql_measures_residuals(installed: Engine, installed_dsn: str, counting
         exact = replace(
             model,
             counting="exact",
-            options={**model.options, "problem": asdict(replace(given.problem, counting="exact"))},
+            options={**model.options, "problem": replace(given, counting="exact").kept["problem"]},
         )
         seen = on_all(installed, exact, lambda problem: residuals(problem, exact))
         found = {r["measure"]: r for r in call(installed_dsn, "evaluate", "residuals", buckets=64)}

@@ -435,7 +435,7 @@ def test_a_training_is_resumed(postgres: Engine) -> None:
     asked = training(categorical=join.categorical, lam=1e-3, offload=True, solver="bundle", max_passes=2)
     first, said = Continuation(), list[str]()
     assert not train(postgres, "m", join.query, asked, continuation=first).converged
-    longer = replace(asked, effort=replace(asked.effort, max_passes=100))
+    longer = replace(asked, max_passes=100)
     resumed = train(postgres, "m", join.query, longer, continuation=Continuation(first.last, said.append))
     assert said == ["resuming after 2 passes: the rows and the options are the same, so what was proven still is"]
     assert resumed.converged

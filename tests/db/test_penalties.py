@@ -48,11 +48,11 @@ class Asked:
 
 
 def objective(rows: svm.Design, beta: Values, given: Training) -> float:
-    psi = named(given.problem.loss)
+    psi = named(given.loss)
     z = (psi.origin or 0.0) - rows.y * (rows.x @ beta)
     constant = rows.columns.index(svm.CONSTANT)
     others = np.delete(beta, constant)
-    free = given.problem.intercept == "free"
+    free = given.intercept == "free"
     penalty = given.lam * float((others if free else beta) @ (others if free else beta))
     return float(rows.w @ psi.value(z) / rows.w.sum()) + penalty + given.l1 * float(np.abs(others).sum())
 
@@ -64,13 +64,13 @@ def assert_optimal(engine: Engine, model: Model, rows: svm.Design, given: Traini
     peer_beta = optimum(
         rows.x,
         rows.y,
-        np.full(len(rows.y), named(given.problem.loss).origin or 0.0),
+        np.full(len(rows.y), named(given.loss).origin or 0.0),
         rows.w / rows.w.sum(),
-        given.problem.loss,
+        given.loss,
         given.lam,
         l1=given.l1,
         constant=constant,
-        free=given.problem.intercept == "free",
+        free=given.intercept == "free",
         constraint=asked.constraint,
     )
     peer = objective(rows, asked.constraint.repaired(peer_beta), given)
@@ -129,7 +129,7 @@ def test_the_proof_beside_a_peer(engine: Engine, shape: str, kind: str) -> None:
         plain = training(nulls="mean", categorical=join.categorical, lam=lam, intercept=intercept, sample=6000)
         rows = truth(engine, join.query, wish_of(plain))
         asked = constraints(rows, kind)
-        given = training(**{**vars(plain.problem), "lam": lam, "sample": 6000, **asked.options})
+        given = training(**{**plain.options, "lam": lam, "sample": 6000, **asked.options})
         assert_optimal(engine, train(engine, "m", join.query, given), rows, given, asked)
 
 
@@ -395,8 +395,8 @@ def test_psql_proves_it_beside_a_peer(installed: Engine, installed_dsn: str, sha
         given = training(nulls="mean", categorical=join.categorical, lam=1e-3, **options)
         compiled(installed, "penalties", join.query, given)
         model = trained(installed, installed_dsn, "penalties")
-        few = replace(given.effort, sample=int(model.join_rows) - 1)  # not read whole, which psql does not do
-        driven = train(installed, "m", join.query, replace(given, effort=few))
+        few = replace(given, sample=int(model.join_rows) - 1)  # not read whole, which psql does not do
+        driven = train(installed, "m", join.query, few)
         assert_optimal(installed, model, rows, given, asked)
         (row,) = call(installed_dsn, "objective", "penalties")
     assert model.passes <= most * driven.passes

@@ -80,7 +80,7 @@ def test_as_if_it_had_never_stopped(engine: Engine, join: Join, solver: str) -> 
     asked = training(lam=1e-3, **SOLVERS[solver])
     quiet = train(engine, "m", join.query, asked)
     assert quiet.passes > 2
-    rest = replace(asked, effort=replace(asked.effort, max_passes=quiet.passes - 2))
+    rest = replace(asked, max_passes=quiet.passes - 2)
     model, said = resumed(engine, join.query, rest, interrupted(engine, join.query, asked))
     assert said == SAME
     assert facts(model) == facts(quiet)
@@ -110,7 +110,7 @@ def test_classes_go_on_as_if_they_had_never_stopped(engine: Engine, join: Join, 
         assert (found.lower_bound, found.objective_upper) == (wanted.lower_bound, wanted.objective_upper)
         assert found.converged
     done = Continuation(before)
-    longer = replace(asked, effort=replace(asked.effort, max_passes=1, tol=1e-9))
+    longer = replace(asked, max_passes=1, tol=1e-9)
     assert [of.passes for of in train(engine, "m", query, longer, None, done).classes] == [n + 1 for n in passes]
     assert done.unfinished
     assert done.last
@@ -251,7 +251,7 @@ def test_the_same_columns_may_be_another_label(postgres: Engine) -> None:
     postgres.execute(Text("SET TIME ZONE 'UTC'"))
     before = interrupted(postgres, text, asked, after=1)
     postgres.execute(Text("SET TIME ZONE 'Asia/Tokyo'"))
-    model, said = resumed(postgres, text, replace(asked, effort=replace(asked.effort, tol=1e-3)), before)
+    model, said = resumed(postgres, text, replace(asked, tol=1e-3), before)
     assert said == ANEW.replace("2 passes", "1 pass") + "the rows of f have changed"
     assert model.objective_upper < 1e-3
 
@@ -263,7 +263,7 @@ def test_maps_go_on_with_their_training(engine: Engine, join: Join) -> None:
     quiet = train(engine, "m", join.query, asked)
     before = interrupted(engine, join.query, asked)
     assert before.maps == quiet.maps
-    rest = replace(asked, effort=replace(asked.effort, max_passes=quiet.passes - 2))
+    rest = replace(asked, max_passes=quiet.passes - 2)
     model, said = resumed(engine, join.query, rest, before)
     assert said == SAME
     assert facts(model) == facts(quiet)
@@ -271,7 +271,7 @@ def test_maps_go_on_with_their_training(engine: Engine, join: Join) -> None:
     model, said = resumed(engine, join.query, asked, before)
     assert said == ANEW + "the rows of m have changed"
     assert model.maps == before.maps != train(engine, "m", join.query, asked).maps
-    model, said = resumed(engine, join.query, replace(asked, effort=replace(asked.effort, seed=1)), before)
+    model, said = resumed(engine, join.query, replace(asked, seed=1), before)
     assert said == ANEW + "another seed"
     assert model.maps[0] != before.maps[0]
 
@@ -280,7 +280,7 @@ def test_the_best_weights_are_a_good_start(engine: Engine, join: Join) -> None:
     """Under another scale too, because they are kept on the columns themselves; a new category weighs 0."""
     asked = training(lam=1e-3, solver="bundle", tol=0.02)
     before = interrupted(engine, join.query, asked, after=6)
-    other = replace(asked, problem=replace(asked.problem, scale="maxabs"))
+    other = replace(asked, scale="maxabs")
     model, said = resumed(engine, join.query, other, before)
     assert said == ANEW.replace("2 passes", "6 passes") + "another scale"
     from_nothing = train(engine, "m", join.query, other)
@@ -294,7 +294,7 @@ def test_a_start_with_other_categories(engine: Engine) -> None:
     asked = training(lam=1e-2, sample=300, tol=1e-6, categorical=join.categorical)
     before = interrupted(engine, join.query, asked)
     typed(engine, parse_one("UPDATE trips SET city = 'new' WHERE k = 3"))
-    model, said = resumed(engine, join.query, replace(asked, effort=replace(asked.effort, tol=1e-2)), before)
+    model, said = resumed(engine, join.query, replace(asked, tol=1e-2), before)
     assert said == ANEW + "the rows of t have changed"
     assert "new" in {w.category for w in model.weights}
     assert model.converged
@@ -303,8 +303,8 @@ def test_a_start_with_other_categories(engine: Engine) -> None:
 def test_other_options(engine: Engine, join: Join) -> None:
     asked = training(lam=1e-3, sample=200, tol=1e-6)
     before = interrupted(engine, join.query, asked)
-    loose = replace(asked, effort=replace(asked.effort, tol=0.1))
-    narrowed = replace(loose, holdout=0.5, problem=replace(loose.problem, class_weight="balanced"))
+    loose = replace(asked, tol=0.1)
+    narrowed = replace(loose, holdout=0.5, class_weight="balanced")
     assert resumed(engine, join.query, narrowed, before)[1] == ANEW + "another class weight, holdout, seed"
     fewer = join.query.replace("m.u, ", "")
     assert resumed(engine, fewer, loose, before)[1] == ANEW + "another query"
@@ -323,10 +323,10 @@ def test_rows_are_identified_once_that_is_worth_it(engine: Engine, join: Join, m
     asked = training(lam=1e-3, sample=200, tol=1e-6)
     before = interrupted(engine, join.query, asked)
     assert before.digests is None
-    loose = replace(asked, effort=replace(asked.effort, tol=0.1))
+    loose = replace(asked, tol=0.1)
     assert resumed(engine, join.query, loose, before)[1] == ANEW + "the run ended before its rows were identified"
     gave_up = Continuation()
-    train(engine, "m", join.query, replace(asked, effort=replace(asked.effort, max_passes=2)), None, gave_up)
+    train(engine, "m", join.query, replace(asked, max_passes=2), None, gave_up)
     assert gave_up.last
     assert gave_up.last.digests
     monkeypatch.setattr(resume, "PATIENCE", 0.0)

@@ -11,7 +11,6 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Programmable
 from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.model.predict import predict, save
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
@@ -33,7 +32,7 @@ DATA = """
 def trained(postgres: Programmable) -> Programmable:
     postgres.run_script(DATA)
     install(postgres)
-    open_store(postgres).save(train(postgres, "late", QUERY, Training(ProblemOptions("y"), 0.1)))
+    open_store(postgres).save(train(postgres, "late", QUERY, Training("y", lam=0.1)))
     return postgres
 
 

@@ -12,7 +12,6 @@ import pytest
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Programmable
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install, uninstall, upgrade
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.run.train import train
@@ -26,7 +25,7 @@ from tests.typed import typed
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 KINDS = ("stranger", "reader", "trainer", "owner", "superuser")
 NAMES = {kind: f"{kind} {os.getpid()}" for kind in ("stranger", "reader", "trainer", "owner", "other")}
-TRAINING = Training(ProblemOptions("y"), 0.1)
+TRAINING = Training("y", lam=0.1)
 QUERY, SECRET = "SELECT y, x FROM t", "SELECT y, x FROM secret"
 
 

@@ -70,7 +70,7 @@ def objective(rows: Rows, weights: dict[str, float], class_weights: tuple[float,
 
 def assert_between(engine: Engine, query: str, given: Training) -> None:
     rows = asked(engine, query)
-    with open_problem(engine, query, given.problem) as problem:
+    with open_problem(engine, query, given) as problem:
         solution = Problems(problem).solve(given)[0]
     names = [c.feature for c in problem.plan.design.coordinates]
     weights = dict(zip(names, problem.scaling.to_raw(solution.beta).tolist(), strict=True))

@@ -11,7 +11,6 @@ from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.engine.pg_calls import calls_in
 from sqlsvm.errors import QueryError
 from sqlsvm.model.predict import predict
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
@@ -269,7 +268,7 @@ def test_rows_to_predict_are_those_of_the_training(filled: Engine) -> None:
     typed(filled, "INSERT INTO users SELECT n, 'a' || n, 'x', n FROM generate_series(0, 2) AS n")
     text = "SELECT f.y, f.d, u.x FROM flights f JOIN users u"
     for join in ("ON f.email = u.email", "USING (email)"):
-        model = train(filled, "late", f"{text} {join}", Training(ProblemOptions("y"), 0.1))
+        model = train(filled, "late", f"{text} {join}", Training("y", lam=0.1))
         rows = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(predict(filled, model).subquery("p"))
         assert filled.fetch(rows)["n"][0] == model.join_rows == 20
 

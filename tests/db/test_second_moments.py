@@ -57,7 +57,7 @@ def test_its_cuts_are_those_of_passes(engine: Engine) -> None:
     text = """SELECT f.y, f.x, f.c, f.w, g.v, g.d, h.z, h.b, f.j - 2 * h.z AS s
         FROM f JOIN g ON g.gk = f.k JOIN h ON h.hj = f.j"""
     given = squared(weight="w", nulls="mean")
-    with open_problem(engine, text, given.problem) as problem:
+    with open_problem(engine, text, given) as problem:
         assert problem.plan.by_moments
         oracle, found = JoinOracle(problem), read_quadratic(problem)
         for beta in (np.zeros(oracle.dimension), rng.normal(size=oracle.dimension)):
@@ -101,7 +101,7 @@ def test_with_many_factors_there_are_passes(duckdb: Engine) -> None:
     build(duckdb, f"CREATE TABLE f (y FLOAT8, {', '.join(f'x{n} FLOAT8' for n in range(40))})")
     rows = {"y": rng.normal(size=200), **{f"x{n}": rng.normal(size=200) for n in range(40)}}
     duckdb.copy_in(meant(duckdb, "f"), rows)
-    with open_problem(duckdb, "SELECT * FROM f", squared().problem) as problem:
+    with open_problem(duckdb, "SELECT * FROM f", squared()) as problem:
         assert not problem.plan.by_moments
     assert train(duckdb, "m", "SELECT * FROM f", squared()).converged
 
@@ -128,7 +128,7 @@ def test_a_certificate_allows_for_the_rounding_of_products(duckdb: Engine) -> No
         x, z = rng.normal(size=(2, 2000))
         duckdb.copy_in(meant(duckdb, "f"), {"y": x - z + rng.normal(size=2000), "x": x + shift, "z": z - shift})
         given = squared(lam=1e-4)
-        with open_problem(duckdb, "SELECT y, x, z FROM f", given.problem) as problem:
+        with open_problem(duckdb, "SELECT y, x, z FROM f", given) as problem:
             found, design = read_quadratic(problem), problem.plan.design
             matrix_of_scaling = problem.scaling.matrix
         exact = asked(duckdb, parse_one("SELECT y, x, z FROM f"))

@@ -15,7 +15,6 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Programmable, Text
 from sqlsvm.errors import EngineError
 from sqlsvm.model.predict import predict, query_rows
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install, upgrade
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.report import gather_from
@@ -44,7 +43,7 @@ EVIL = f"""
         PERFORM hers.v(); RETURN x; END $$"""
 QUERY = "SELECT y, hers.evil(x) AS x FROM t"
 HARMLESS = "SELECT y, x FROM t"
-TRAINING = Training(ProblemOptions("y"), 0.1)
+TRAINING = Training("y", lam=0.1)
 RUNS = (
     "train('late'{})",
     "evaluate('late', '{{}}'{})",

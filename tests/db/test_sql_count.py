@@ -61,9 +61,9 @@ def stored(engine: Engine, shape: str, counting: Counting) -> Iterator[tuple[Joi
 @contextmanager
 def opened(engine: Engine, join: Join, asked: Training) -> Iterator[tuple[Data, Data]]:
     """The driver's problem, and the same on the original columns."""
-    query = labelled(engine, join.query, asked.problem)
+    query = labelled(engine, join.query, asked)
     with workspace(engine) as work:
-        problem = prepared(work, query, asked.problem)
+        problem = prepared(work, query, asked)
         unscaled = scaling(problem.plan.design, problem.moments, "none")
         yield problem, replace(problem, scaling=unscaled)
 

@@ -55,7 +55,7 @@ def assert_parity(engine: Engine, dsn: str, shape: str, join: Join, lam: float, 
         driven = train(engine, shape, join.query, asked)
         assert model.objective_upper <= (1 + TOL) * driven.objective_upper
         assert driven.objective_upper <= (1 + TOL) * model.objective_upper
-        few = replace(asked, effort=replace(asked.effort, sample=min(int(model.join_rows) - 1, 20_000)))
+        few = replace(asked, sample=min(int(model.join_rows) - 1, 20_000))
         sampled = train(engine, shape, join.query, few)  # not read whole, which psql does not do
         assert model.passes <= (2 if len(model.weights) <= 200 else 3) * sampled.passes
         assert {(w.feature, str(w.category)) for w in model.weights} == {
@@ -588,7 +588,7 @@ def test_the_sql_is_the_drivers(
 def own_texts(engine: Engine, query: str, asked: Training, passes: str) -> list[str]:
     """Of the parts that training runs, over the user's relations again."""
     program = stored_program(engine, query, asked)
-    relations = labelled(engine, query, asked.problem).relations
+    relations = labelled(engine, query, asked).relations
     sources = {own_relation(i): relation.source for i, relation in enumerate(relations)}
     found = []
     for part in ("prepare", "moments", passes):

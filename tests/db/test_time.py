@@ -101,7 +101,7 @@ def test_folds_go_forward(engine: Engine, case: str, in_memory: int | None) -> N
         found.append((rows, weights["m"][0]))
 
     asked = training(**SCALED, **options)
-    asked = replace(asked, effort=replace(asked.effort, in_memory=in_memory))
+    asked = replace(asked, in_memory=in_memory)
     model = train(engine, "m", QUERY, asked, on_fold=on_fold)
     for (rows, theta), start in zip(found, (20, 40, 60, 80), strict=True):
         assert rows == 2 * N / 5

@@ -97,7 +97,7 @@ def test_balanced_classes_are_sampled_alike(engine: Engine) -> None:
     y = "CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END"
     typed(engine, f"INSERT INTO f SELECT {y}, SIN(i) FROM generate_series(1, 1000) AS s (i)")
     asked = training(class_weight="balanced", lam=1e-3, sample=5000)
-    with open_problem(engine, "SELECT y, x FROM f", asked.problem) as found:
+    with open_problem(engine, "SELECT y, x FROM f", asked) as found:
         rows = JoinOracle(found).sample(5000, 0)
     assert len(np.unique(rows.rows.dense()[:, 1])) == 1000
     assert np.mean(rows.signs > 0) == pytest.approx(0.5, abs=0.01)

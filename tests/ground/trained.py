@@ -39,13 +39,13 @@ def _is_read(name: str, options: Mapping[str, Any]) -> bool:
 def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[tuple[Measures, Measures]]]:
     """What two folds of a join in memory measure, with the errors: from the rows, and by the database."""
     asked = training(folds=2, categorical=join.categorical, **options)
-    asked = replace(asked, effort=replace(asked.effort, in_memory=1_000_000))
+    asked = replace(asked, in_memory=1_000_000)
     found = []
 
     def measure(problem: Data, weights: Mapping[str, list[Values]]) -> None:
         assert problem.part is not None
         ways = problem, replace(problem, part=None)
-        found.append([with_errors(way, weights["m"], asked.problem) for way in ways])
+        found.append([with_errors(way, weights["m"], asked) for way in ways])
 
     with join.created(engine):
         train_each(engine, join.query, {"m": asked}, on_fold=measure)
@@ -55,7 +55,7 @@ def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[
 
 def wish_of(trained: Training, **more: Any) -> Wish:
     """The truth of the same rows."""
-    asked = trained.problem
+    asked = trained
     assert asked.label is not None
     assert asked.nulls != "mean+indicator"
     return Wish(

@@ -101,7 +101,7 @@ def test_few_values_are_copied(spark: Engine, folder: Path, monkeypatch: pytest.
 
 def test_many_bytes_are_not_counted(spark: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [f.stat().st_size for f in (folder / "facts.parquet", folder / "dims.parquet")]
-    query, sent = labelled(spark, star(folder), LABEL.problem), list[str]()
+    query, sent = labelled(spark, star(folder), LABEL), list[str]()
     monkeypatch.setattr(spark, "on_statement", sent.append)
     for little in (sum(sizes) // 16, sum(sizes) // 4):
         assert not any("COUNT(" in text for text in sent)
@@ -274,7 +274,7 @@ def test_a_folder_is_below_the_one_where_the_command_runs(
     monkeypatch.chdir(tmp_path)
     with connect(spark._session) as own:  # type: ignore[attr-defined]
         own.work_in_folder("absent/work")
-        with open_problem(own, chain(folder), LABEL.problem):
+        with open_problem(own, chain(folder), LABEL):
             assert list((tmp_path / "absent" / "work").iterdir())
     assert not list((tmp_path / "absent" / "work").iterdir())
 

@@ -261,7 +261,7 @@ ROOMS = {
     "sign": ("plan/target.py", "compile/"),
     "lam": (
         *("options.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "lab/solve/descent.py"),
-        *("run/training.py", "run/modelling.py"),
+        *("run/training.py", "run/modelling.py", "psql/install/check.py"),
         *("model/model.py", "store/base.py", "show/models.py", "report/page.py"),
     ),
 }

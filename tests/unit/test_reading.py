@@ -7,7 +7,6 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ from tests.ground.trained import training
 
 MODEL = model(
     version=1,
-    options=asdict(training(holdout=0.25)),
+    options=training(holdout=0.25).kept,
     trained_on=TrainedOn("f1", {"f": 3.0}, {"month": "f"}, ("heavy",), (), held_out={"-1": 1.0, "1": 2.0}),
 ).as_json()
 

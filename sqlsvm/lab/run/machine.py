@@ -11,20 +11,20 @@ import numpy as np
 from sqlsvm.errors import DataError
 from sqlsvm.lab.kernel.decomposition import Dual
 from sqlsvm.lab.kernel.functions import Kernel
+from sqlsvm.lab.kernel.gram import Cache
 from sqlsvm.lab.kernel.learn import Task, decomposed, stepped, usual_gamma
-from sqlsvm.lab.kernel.machine import Machine
 from sqlsvm.lab.kernel.pegasos import Linear
 from sqlsvm.lab.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
-from sqlsvm.options import Intercept, Solver
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.sampling import drawn_sample, whole_join
+from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.rows import SampleRows
-from sqlsvm.solve.solution import Effort, OnPass, Record
+from sqlsvm.solve.solution import OnPass, Record
 
 steps = logging.getLogger(__name__)
 
@@ -49,32 +49,26 @@ class Learned:
         return replace(model, intercept=self.intercept, scaled_intercept=None, base=None, support=self.support)
 
 
-def learned(
-    problem: Data,
-    machine: Machine,
-    solver: Solver,
-    strength: float,
-    intercept: Intercept,
-    effort: Effort,
-    on_pass: OnPass | None,
-) -> Learned:
-    size = effort.sample or USUAL_SAMPLE
+def learned(problem: Data, asked: Training, on_pass: OnPass | None) -> Learned:
+    """Its objective has half of the strength before the square of the norm."""
+    size, strength = asked.sample or USUAL_SAMPLE, 2.0 * asked.penalising.strength
     found = whole_join(problem, size)
-    sample = found or drawn_sample(problem, size, effort.seed)
+    sample = found or drawn_sample(problem, size, asked.seed)
     _check_classes(sample)
     relations, rows = joined(problem, sample.rows)
-    task = Task(rows, sample.codes, sample.weights, strength, bool(intercept), intercept == "free")
-    name = machine.kernel or "rbf"
-    kernel = Kernel(name, machine.gamma or (1.0 if name == "linear" else usual_gamma(rows, name, effort.seed)))
-    gram, told = task.gram(kernel, machine.memory), _Told(kernel, on_pass)
+    task = Task(rows, sample.codes, sample.weights, strength, bool(asked.intercept), asked.intercept == "free")
+    name = asked.kernel or "rbf"
+    kernel = Kernel(name, asked.gamma or (1.0 if name == "linear" else usual_gamma(rows, name, asked.seed)))
+    memory = Cache(asked.cache, int(asked.cache_mb * (1 << 20)), asked.cache_share)
+    gram, told = task.gram(kernel, memory), _Told(kernel, on_pass)
     steps.info("training on %s join rows; %s", f"{len(rows):,}", _said(relations, rows))
     with problem.work.clock.during("passes"):
-        if solver == "pegasos":
-            dual = stepped(task, gram, effort.tol, effort.max_passes, effort.seed, told.round)
+        if asked.solver == "pegasos":
+            dual = stepped(task, gram, asked.tol, asked.max_passes, asked.seed, told.round)
         else:
-            dual = decomposed(task, gram, effort.tol, effort.max_passes, told.round)
+            dual = decomposed(task, gram, asked.tol, asked.max_passes, told.round)
     support = Support.of(rows, relations, dual.beta, kernel, whole=found is not None)
-    reached = dual.gap <= effort.tol
+    reached = dual.gap <= asked.tol
     return Learned(support, dual.offset, told.certificate(dual), tuple(told.history), reached)
 
 
@@ -148,13 +142,13 @@ def _codes(rows: SampleRows, number: int, first: int, categories: int) -> Array:
 # -- linear Pegasos ----------------------------------------------------------------------------------------------------
 
 
-def streamed(problem: Data, strength: float, effort: Effort, on_rows: Callable[[int], None]) -> Array:
+def streamed(problem: Data, training: Training, on_rows: Callable[[int], None]) -> Array:
     """beta after a step for each of so many join rows, which are drawn a part at a time."""
-    walk, asked = Linear(strength, problem.scaling.dimension), effort.sample or USUAL_STREAM
-    rng = np.random.default_rng(effort.seed)
+    walk = Linear(2.0 * training.penalising.strength, problem.scaling.dimension)
+    asked, rng = training.sample or USUAL_STREAM, np.random.default_rng(training.seed)
     part = 0
     while walk.steps < asked:
-        drawn = drawn_sample(problem, min(DRAWN_AT_ONCE, asked - walk.steps), effort.seed + part)
+        drawn = drawn_sample(problem, min(DRAWN_AT_ONCE, asked - walk.steps), training.seed + part)
         order = rng.permutation(len(drawn.codes))[: asked - walk.steps]
         walk.look(drawn.rows.take(order), drawn.codes[order])
         part += 1

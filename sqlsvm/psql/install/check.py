@@ -16,7 +16,6 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine.base import Engine, Programmable
 from sqlsvm.engine.pg_catalog import OLDEST
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install.found import FUNCTIONS, Found, function_names, look, names, on_postgres, own_version, row
 from sqlsvm.psql.install.put import install
 from sqlsvm.psql.stored_program import save_program, stored_program
@@ -29,7 +28,7 @@ OPTIMUM, WEIGHT, LAMBDA, TOL = 7 / 8, 1 / 2, 1 / 2, 1e-3
 
 _NAME = "sqlsvm check"
 _QUERY = "SELECT l.y, l.x, r.z FROM sqlsvm_check_left AS l JOIN sqlsvm_check_right AS r USING (k)"
-_TRAINING = Training(ProblemOptions("y", scale="none"), LAMBDA)
+_TRAINING = Training("y", scale="none", lam=LAMBDA)
 
 _TRAIN = "SELECT * FROM sqlsvm.TRAIN($1, tol => $2)"
 _WEIGHT = "SELECT weight FROM sqlsvm.WEIGHTS($1) WHERE feature = 'x'"

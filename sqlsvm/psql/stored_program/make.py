@@ -72,8 +72,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     it also makes passes."""
     refuse(training.options | {"program": True})
     training = settled_on(engine, text, training)
-    asked = training.problem
-    query = labelled(engine, text, asked, training.effort.seed)
+    asked = training
+    query = labelled(engine, text, asked, training.seed)
     check_steady(query)
     if query.labelled_only and query.label:
         query = query.where(query.label.relation, sql.not_null(query.label.expression.copy()))

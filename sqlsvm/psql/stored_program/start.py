@@ -60,9 +60,9 @@ class Start:
 
 
 def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped]) -> Start:
-    with open_problem(engine, text, training.problem, maps) as problem:
+    with open_problem(engine, text, training, maps) as problem:
         penalty = training.penalising.of(problem)
-        run: Run[Oracle] = Run(JoinOracle(problem), penalty, training.effort)
+        run: Run[Oracle] = Run(JoinOracle(problem), penalty, training)
         local = dane.sampled(run)
         with fitting_threads(local.columns):
             search = dane.Search(run, local)
@@ -88,7 +88,7 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
         "places": _by_name(problem, _places(problem, columns)),
         "curvature": local.mean_curvature(point, search.curved),
     }
-    loss = problem.plan.loss.finer(ERROR_SHARE * training.effort.tol * value)
+    loss = problem.plan.loss.finer(ERROR_SHARE * training.tol * value)
     design = problem.plan.design
     origins = {(c.relation, c.feature): c.origin for c in design.coordinates if c.origin}
     return Start(stored, loss, width or dane.WIDTHS[0] * unit, design.target.centre, origins, _steepest(local))
