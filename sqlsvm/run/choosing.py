@@ -264,7 +264,7 @@ def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settl
     has = "have their defaults" if len(training.chooses) > 1 else DEFAULT
     few = f"{amount(rows)} rows of the label's table are too few to choose by"
     why = "no measure compares rows of one class" if is_one_class else few
-    return Settled(replace(training, chooses=(), chose=training.chooses), None, (f"{_flags(training)} {has}: {why}",))
+    return Settled(replace(training, chooses=()), None, (f"{_flags(training)} {has}: {why}",))
 
 
 def _settled(training: "Training", found: Choice, said: Chosen) -> Settled:

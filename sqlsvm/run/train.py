@@ -160,9 +160,10 @@ def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | 
     """What is known before the query is read, if the rules let it pass."""
     training = next(iter(trainings.values()))
     facts = {**training.options, "several": several_of({name: t.options for name, t in trainings.items()}), **asked}
-    if not training.chose:  # the rules are about what was typed
-        refuse(facts)
-    if training.folds and training.fold is None and on_fold is None:
+    if training.fold is not None:  # of a training that was let pass
+        return facts
+    refuse(facts)
+    if training.folds and on_fold is None:
         hint = "RelationalSVC and sqlsvm.ask.validation.trained measure folds"
         raise OptionError("--folds trains models to be measured, and nothing here measures them", hint=hint)
     return facts

@@ -68,8 +68,6 @@ class Training(Effort, ProblemOptions):
     measure: str | None = DEFAULTS["measure"]
     chooses: tuple[str, ...] = ()
     """The options that are auto: until they are chosen, they have their defaults."""
-    chose: tuple[str, ...] = ()
-    """Those that were."""
     unnamed: tuple[str, ...] = ()
     """Those that are not named: where they cannot be chosen they have their defaults, and nothing is refused."""
     unchosen: str = ""
@@ -118,7 +116,7 @@ class Training(Effort, ProblemOptions):
     def settled(self, loss: str, strength: float) -> "Training":
         """With these where it is auto."""
         found: dict[str, Any] = {name: loss if name == "loss" else strength for name in self.chooses}
-        return replace(self, **found, chooses=(), chose=self.chooses)
+        return replace(self, **found, chooses=())
 
     def with_loss(self, loss: str) -> "Training":
         return replace(self, loss=cast(LossName, loss))
