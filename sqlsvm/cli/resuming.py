@@ -1,6 +1,6 @@
 """Keeping the passes of a training that does not finish, and continuing from them."""
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from mmap import mmap
@@ -112,6 +112,10 @@ class Keeper:
                 raise MemoryError from error
             raise
 
+    def saved(self, model: "Model") -> "Model":
+        """With its version, if there is a place for it."""
+        return replace(model, version=self.store.save(model)) if self.store else model
+
     def on(self, engine: "Engine") -> "Keeper":
         """The same on another connection. A file needs none."""
         from sqlsvm.store import open_store
@@ -119,20 +123,30 @@ class Keeper:
 
         return replace(self, store=open_store(engine)) if isinstance(self.store, DatabaseStore) else self
 
-    def outlasting(
+    @contextmanager
+    def training(
         self,
         engine: "Engine",
-        continuations: "MutableMapping[str, Continuation]",
-        connections: ExitStack,
-        work: "Callable[[Engine], T]",
-    ) -> "tuple[Engine, T]":
-        """The work, and the engine on which it ended: if the server is restarted meanwhile, it goes on from the passes
-        so far, on a new connection."""
+        before: "Mapping[str, Saved | None]",
+        work: "Callable[[Engine, Mapping[str, Continuation]], T]",
+        stored: "Callable[[Keeper, T], T]",
+    ) -> "Iterator[tuple[Keeper, T]]":
+        """What the work found, as it was stored, and the keeper that has it. If the server is restarted meanwhile, the
+        work goes on from the passes so far, on a new connection. They are kept until the answer is given."""
         from sqlsvm.run.outlasting import outlasting
+        from sqlsvm.run.resume import Continuation
 
-        dsn = self.dsn
+        dsn, kept = self.dsn, {name: Continuation(state, say) for name, state in before.items()}
         opens = None if dsn is None else lambda: opened(dsn)
-        return outlasting(engine, opens, continuations, connections, work, say)
+        with ExitStack() as connections:
+            with self.outliving(kept):
+                engine, found = outlasting(engine, opens, kept, connections, lambda on: work(on, kept), say)
+                keeper = self.on(engine)
+                found = stored(keeper, found)
+            try:
+                yield keeper, found
+            finally:  # also if the reader of the answer has gone
+                keeper.close(kept)
 
     def close(self, continuations: "Mapping[str, Continuation]") -> None:
         """All passes are kept if a training did not converge: the same command goes on with all trainings."""

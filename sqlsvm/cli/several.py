@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from math import nan
@@ -13,7 +12,6 @@ import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import show_either, writing
-from sqlsvm.cli.resuming import say
 from sqlsvm.options import OPTIONS, Option
 from sqlsvm.terminal import printable
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from sqlsvm.run.training import Training
     from sqlsvm.show.several import Trained
     from sqlsvm.solve.solution import OnPass
-    from sqlsvm.store import Store
 
 
 @dataclass(frozen=True)
@@ -96,34 +93,28 @@ def train_several(
 ) -> "list[Model]":
     """With `select` only the model that it chooses is stored."""
     from sqlsvm.report import png
-    from sqlsvm.run.resume import Continuation
     from sqlsvm.show.several import as_json_list, draw_several
 
     if pictures:
         png.check()
-    continuations = {name: Continuation(before.get(name), say) for name in dict.fromkeys(run.states.values())}
-    with ExitStack() as connections:
-        with keeper.outliving(continuations):
-            engine, found = keeper.outlasting(
-                engine, continuations, connections, lambda on: _found(on, query, run, continuations)
-            )
-            keeper = keeper.on(engine)
-            found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
-        by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
-        try:
-            show_either(
-                as_json,
-                lambda: as_json_list(found),
-                lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
-            )
-            if pictures:
-                _draw(found, run.option, Path(pictures))
-        finally:  # also if the reader of the answer has gone
-            keeper.close(continuations)
+
+    def stored(keeper: "Keeper", found: "list[Trained]") -> "list[Trained]":
+        return [replace(each, model=keeper.saved(each.model)) if each.kept else each for each in found]
+
+    left = {name: before.get(name) for name in run.states.values()}
+    by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
+    with keeper.training(engine, left, partial(_found, query, run), stored) as (keeper, found):
+        show_either(
+            as_json,
+            lambda: as_json_list(found),
+            lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
+        )
+        if pictures:
+            _draw(found, run.option, Path(pictures))
     return [t.model for t in found if t.kept]
 
 
-def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, Continuation]") -> "list[Trained]":
+def _found(query: str, run: Several, engine: "Engine", by_state: "Mapping[str, Continuation]") -> "list[Trained]":
     from sqlsvm.ask.crossings import crossings
     from sqlsvm.ask.fitting import with_probabilities
     from sqlsvm.ask.selecting import means
@@ -154,10 +145,6 @@ def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, C
         models[n] = model
     rows = zip(values, models, measures, above, strict=True)
     return [Trained(*row, selected=n == chosen, kept=n in kept) for n, row in enumerate(rows)]
-
-
-def _stored(store: "Store | None", model: "Model") -> "Model":
-    return replace(model, version=store.save(model)) if store else model
 
 
 def _draw(found: "Sequence[Trained]", option: Option, folder: Path) -> None:

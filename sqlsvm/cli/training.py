@@ -2,8 +2,6 @@
 
 import shlex
 import sys
-from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -172,28 +170,24 @@ def train_and_keep(
     start: "Model | None" = None,
 ) -> "Model":
     """The answer is given even where the model could not be stored."""
-    from sqlsvm.run.resume import Continuation
 
-    kept = {name: Continuation(before, say)}
-    with ExitStack() as connections:
-        with keeper.outliving(kept):
-            engine, (model,) = keeper.outlasting(
-                engine, kept, connections, lambda on: _trained(on, query, {name: training}, kept, start)
-            )
-            keeper = keeper.on(engine)
-            try:
-                model = replace(model, version=keeper.store.save(model)) if keeper.store else model
-            except SqlsvmError:
-                _answer(model, "not kept", as_json)
-                raise
+    def work(on: "Engine", kept: "Mapping[str, Continuation]") -> "Model":
+        (model,) = _trained(on, query, {name: training}, kept, start)
+        return model
+
+    def stored(keeper: Keeper, model: "Model") -> "Model":
         try:
-            _answer(model, keeper.said, as_json)
-            for note in model.notes:
-                say(note)
-            if not model.converged:
-                _warn(model, training)
-        finally:  # also if the reader of the answer has gone
-            keeper.close(kept)
+            return keeper.saved(model)
+        except SqlsvmError:
+            _answer(model, "not kept", as_json)
+            raise
+
+    with keeper.training(engine, {name: before}, work, stored) as (keeper, model):
+        _answer(model, keeper.said, as_json)
+        for note in model.notes:
+            say(note)
+        if not model.converged:
+            _warn(model, training)
     return model
 
 
