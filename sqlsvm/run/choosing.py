@@ -112,13 +112,13 @@ def settle(training: "Training", each: "Problems") -> Settled:
     split = f"{len(parts)} parts {_said_of(folds, time)}"
     share = float(np.mean([part.share for part in parts]))
     settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share, of))
-    training = replace(settled.training, threshold=cut)
     curves = tuple(replace(curve, offset=curve.offset + curve.slope * cut) for curve in curves)
     notes = (*settled.notes, *(deciding(problem, labelled, drawn, parts[0]) if labelled.signed else ()))
     if labelled.kind == NUMBER and "loss" in training.unnamed:
         place = strengths.index(found.chosen.strength)
         notes = (*notes, *robust(training, each, drawn, parts, place))
-    return settled._replace(training=training, curves=curves, rare=matrices, notes=notes)
+    chosen = replace(settled.training, threshold=cut)
+    return settled._replace(training=chosen, curves=curves, rare=matrices, notes=notes)
 
 
 def robust(training: "Training", each: "Problems", drawn: Drawn, parts: Sequence[Part], place: int) -> Iterator[str]:
