@@ -30,19 +30,23 @@ BEGIN
                     WHEN 'null' THEN CASE WHEN bool_or(k.booleans) OR coalesce(facts -> 'booleans' ? k.name, false) THEN 'boolean'
                         ELSE 'double precision' END ELSE 'text' END) AS type
             FROM known AS k GROUP BY k.name ORDER BY n
+        ), said AS MATERIALIZED (
+            SELECT t.*, sqlsvm._said(t.name, sqlsvm._feature_value(features, t.name, part), t.type) AS said,
+                t.type = 'numeric' OR t.type = 'text' AND coalesce(facts -> 'padded' ? t.name, true) AS may_differ
+            FROM typed AS t
         )
         SELECT 'SELECT ' || coalesce(string_agg(format('CAST(%L AS %s) AS %I', coalesce(m.category, t.said), t.type, t.name), ', ' ORDER BY t.n), '')
-        FROM (SELECT t.*, sqlsvm._said(t.name, sqlsvm._feature_value(features, t.name, part), t.type) AS said FROM typed AS t OFFSET 0) AS t
+        FROM said AS t
         LEFT JOIN LATERAL (
             SELECT s.category FROM (
                 SELECT k.category #>> '{}' AS category, CASE t.type
                     WHEN 'text' THEN CASE WHEN k.category #>> '{}' = t.said THEN 2
-                        WHEN rtrim(k.category #>> '{}', ' ') = rtrim(t.said, ' ') AND coalesce(facts -> 'padded' ? t.name, true) THEN 1 END
+                        WHEN rtrim(k.category #>> '{}', ' ') = rtrim(t.said, ' ') THEN 1 END
                     WHEN 'numeric' THEN CASE WHEN k.category::numeric = t.said::numeric THEN 2
                         WHEN abs(k.category::numeric) BETWEEN 1e-37 AND 1e38 AND k.category::float4::float8 = k.category::float8
                             AND k.category::float4::text::numeric = t.said::numeric THEN 1 END END AS likeness
                 FROM known AS k
-                WHERE k.name = t.name AND jsonb_typeof(k.category) = CASE t.type WHEN 'text' THEN 'string' ELSE 'number' END) AS s
-            WHERE s.likeness > 0 ORDER BY s.likeness DESC LIMIT 1) AS m ON t.type IN ('text', 'numeric'));
+                WHERE t.may_differ AND k.name = t.name AND jsonb_typeof(k.category) = CASE t.type WHEN 'text' THEN 'string' ELSE 'number' END) AS s
+            WHERE s.likeness > 0 ORDER BY s.likeness DESC LIMIT 1) AS m ON true);
 END
 $$;

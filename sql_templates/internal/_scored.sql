@@ -11,8 +11,9 @@ DECLARE
 BEGIN
     SELECT string_agg(s.said || ' AS sqlsvm_s' || s.n, ', ' ORDER BY s.n), array_agg('sqlsvm_s' || s.n ORDER BY s.n) INTO scores, names
     FROM unnest(sqlsvm._texts(body, 'scores')) WITH ORDINALITY AS s (said, n);
-    EXECUTE format('SELECT ARRAY[%s]::float8[] FROM (SELECT r.*, %s FROM (%s) AS r OFFSET 0) AS s',
-        array_to_string(coalesce(chances, names), ', '), scores, sqlsvm._row(body, features)) INTO found;
+    EXECUTE format('SELECT ARRAY[%s]::float8[] FROM (SELECT %s%s FROM (%s) AS r OFFSET 0) AS s',
+        array_to_string(coalesce(chances, names), ', '),
+        CASE WHEN probable THEN 'r.*, ' END, scores, sqlsvm._row(body, features)) INTO found;
     RETURN found;
 END
 $$;
