@@ -19,6 +19,9 @@ import duckdb
 import numpy as np
 
 from sqlsvm import RelationalSVC, RelationalSVR
+from sqlsvm.engine.given import opened
+from sqlsvm.model.predict import input_rows
+from sqlsvm.notebook.frames import frame
 from sqlsvm.solve.ranks import ranks
 
 VALIDATION, TEST = "DATE '2005-01-01'", "DATE '2010-01-01'"
@@ -124,7 +127,8 @@ def on_later_rows(model: Any, con: duckdb.DuckDBPyConnection, dated: str, is_cla
     began = perf_counter()
     model.fit(con, f"{dated} < {TEST}", "label")
     seconds = perf_counter() - began
-    later = con.execute(f"{dated} >= {TEST}").df()
+    with opened(con) as engine:
+        later = frame(engine.fetch(input_rows(engine, f"{dated} >= {TEST}")), "pandas")
     scores = np.asarray(model.decision_function(later) if is_class else model.predict(later), dtype=float)
     label = later["label"].to_numpy().astype(float)
     return auc(scores, label) if is_class else float(np.abs(label - scores).mean()), seconds

@@ -19,6 +19,7 @@ import duckdb
 
 from bench.f1 import TABLES, TASK, TASKS, TEST, VALIDATION, Task, on_later_rows
 from sqlsvm.engine.given import opened
+from sqlsvm.model.predict import input_rows
 from sqlsvm.suggestion.suggest import Wanted, suggest
 
 FILES = (
@@ -63,8 +64,8 @@ def measured(con: duckdb.DuckDBPyConnection, name: str, task: Task, lam: Any) ->
 def history(con: duckdb.DuckDBPyConnection) -> float:
     """The CPU seconds in which the database makes all features."""
     with opened(con) as engine:
-        query = suggest(engine, Wanted("task", "label", "date")).query
-    began = process_time()
+        began = process_time()
+        query = input_rows(engine, suggest(engine, Wanted("task", "label", "date")).query).sql(engine.dialect)
     con.execute(f"CREATE OR REPLACE TEMP TABLE made AS {query}")
     seconds = process_time() - began
     columns = con.execute("SELECT COUNT(*) FROM duckdb_columns() WHERE table_name = 'made'").fetchall()[0][0]

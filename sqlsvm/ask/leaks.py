@@ -20,8 +20,9 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.query.dates_inside import Dates
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import VALUE
 from sqlsvm.query.named import column_named, output_named
-from sqlsvm.query.read_query import taken_apart
+from sqlsvm.query.read_query import fast_inside, taken_apart
 from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.shown import shown, with_outputs
 from sqlsvm.run.data import prepared
@@ -156,7 +157,8 @@ def _dates(
         known |= {name for layer in relation.computed for name in layer}
         for column in relation.columns:
             is_when = not is_labels and _is_joined_with(query, relation, column, when)
-            if column.kind in DATES and column.name not in known and not is_when:
+            is_computed = column.name.startswith(VALUE)  # of rows with a date, which is looked at inside
+            if column.kind in DATES and column.name not in known and not is_when and not is_computed:
                 name = f"{relation.table or relation.alias}.{column.name}"
                 is_read = not is_labels or column.name in used
                 value = sql.named(column.name, relation.alias)
@@ -186,6 +188,7 @@ def _inside(engine: Engine, relation: Relation, known: frozenset[str]) -> tuple[
         return relation, [], []
     found = Dates(engine.describe, known)
     names = found.add(source.this)
+    source = fast_inside(engine, source)
     shown = with_outputs(relation, source, [Column(name, "timestamp", "timestamp") for name in names])
     kinds = Facts(engine).columns(replace(shown, columns=()), [sql.named(name, relation.alias) for name in names])
     made = [replace(column, name=name) for column, name in zip(kinds, names, strict=True)]

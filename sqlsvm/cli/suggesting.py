@@ -24,6 +24,7 @@ def _asked(name: str, **settings: Any) -> Callable[[Any], Any]:
     return option(f"--{name.replace('_', '-')}", **{"help": said, **kind, **listed, **settings})
 
 
+_HOW = "fast: what a training makes of the sub-queries, for a database that runs the text itself."
 SUGGESTING = *OF_HISTORY, *TO_COME
 """What says how a query is written."""
 _ways = together(*map(_asked, SUGGESTING))
@@ -40,24 +41,27 @@ suggestion_wanted = together(history_wanted, _asked("label"), _asked("time"))
 )
 @database
 @suggestion_wanted
+@click.option("--sql", "how", type=click.Choice(["plain", "fast"]), default="plain", help=_HOW)
 @json_wanted
-def suggest(dsn: str, as_json: bool, **wanted: Any) -> None:
+def suggest(dsn: str, as_json: bool, how: str, **wanted: Any) -> None:
     """Write a query whose features are what is known of a row before its time, for you to read and edit.
 
     It has the row's own columns, those of the rows that its foreign keys lead to, and the history of what they refer
     to: of the other orders and of the visits of the customer of an order, before that order, how many there were, when
-    the last was, means, extremes, trends and shares. Foreign keys are those that the database declares, or guesses,
+    the last was, its values, means and shares. Foreign keys are those that the database declares, or guesses,
     which the comments say. What is left out is in a comment, with the reason.
 
     With --label-next the query makes its rows too: each entity at each of several times, with what comes next as the
     label.
     """
+    from sqlsvm.model.predict import input_rows
     from sqlsvm.suggestion.suggest import suggest as written
 
     with opened(dsn) as engine:
         found = written(engine, wanted_of(**wanted))
+        query = input_rows(engine, found.query).sql(engine.dialect, pretty=True) if how == "fast" else found.query
     ask(found)
-    show_either(as_json, lambda: {"query": found.query, "questions": found.questions}, lambda: found.query)
+    show_either(as_json, lambda: {"query": query, "questions": found.questions}, lambda: query)
 
 
 def ask(found: "Suggestion") -> None:

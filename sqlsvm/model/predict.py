@@ -43,7 +43,7 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.named import column_of
 from sqlsvm.query.parse import statements
-from sqlsvm.query.read_query import taken_apart
+from sqlsvm.query.read_query import fast, taken_apart
 from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites.groups import by_column
 from sqlsvm.query.rewrites.plain_keys import plain_keys
@@ -206,7 +206,7 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
     if not isinstance(tree, exp.Query) or tree.find(exp.DML):
         raise OptionError("the input is neither a table nor one SELECT", detail=text)
     sql.keep_names(tree)
-    return engine.bound(tree)
+    return fast(engine, engine.bound(tree))
 
 
 def _operands(engine: Engine, model: Model, columns: tuple[Column, ...], rows: str) -> Operands:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlsvm.query.sources import from_items
 from sqlsvm.suggestion.suggest import Suggestion
 
 _WINDOW = re.compile(r"_(\d[\d_]*_(?:second|minute|hour|day|week|month|year)s?)$")
@@ -20,40 +21,22 @@ class Line:
 
 
 def lines(tree: exp.Select, suggestion: Suggestion, dialect: str) -> Iterator[Line]:
-    own = tree.args["from_"].this
-    made = {cte.alias: cte.this for cte in tree.ctes}
     for output in tree.expressions:
         if output.alias_or_name == suggestion.label:
             continue
-        value, inside = output.unalias(), tree
-        while isinstance(value, exp.Column) and (source := _source(inside, value)) in made and source != own.name:
-            inside = made[source]
-            value = next(e for e in inside.expressions if e.alias_or_name == value.name).unalias()
-        window, is_history = _WINDOW.search(output.alias_or_name), inside is not tree
-        span = window[1].replace("_", " ") if window else f"all before {suggestion.time}" if is_history else ""
-        yield Line(output.alias_or_name, _table(inside, value, made), span, value.sql(dialect, comments=False))
+        value = output.unalias()
+        past = value.find(exp.Select)
+        window = _WINDOW.search(output.alias_or_name)
+        span = window[1].replace("_", " ") if window else f"all before {suggestion.time}" if past else ""
+        yield Line(output.alias_or_name, _table(past or tree, value), span, value.sql(dialect, comments=False))
 
 
-def _source(select: exp.Select, column: exp.Column) -> str:
-    """The name of the table that a column is of."""
-    named = {table.alias_or_name: table.name for table in _tables(select)}
-    return named.get(column.table, "")
-
-
-def _tables(select: exp.Select) -> list[exp.Table]:
-    from_ = select.args.get("from_")
-    found = [from_.this, *(join.this for join in select.args.get("joins") or [])] if from_ else []
-    return [each for each in found if isinstance(each, exp.Table)]
-
-
-def _table(select: exp.Select, value: exp.Expr, made: dict[str, exp.Select]) -> str:
-    """The table of the database behind a value: of a span between two times, that of the earlier one."""
+def _table(select: exp.Select, value: exp.Expr) -> str:
+    """What a value is read from. Of a span between two times, that of the earlier one."""
+    tables = [table for table in from_items(select) if isinstance(table, exp.Table)]
     column = next(reversed(list(value.find_all(exp.Column))), None)
-    name = _source(select, column) if column else ""
-    while name in made:
-        inner = [table.name for table in made[name].find_all(exp.Table) if table.name != name]
-        name = next((each for each in reversed(inner) if each not in made), inner[0] if inner else "")
-    return name
+    named = {table.alias_or_name: table.name for table in tables}
+    return named.get(column.table, tables[0].name) if column else tables[0].name
 
 
 def with_time(tree: exp.Select, time: str) -> exp.Select:

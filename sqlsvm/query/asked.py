@@ -7,7 +7,7 @@ asks, about the rows of visits with kind = 3: those with customer = o.customer, 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import cast
 
@@ -83,6 +83,8 @@ class Asker:
     around: exp.Select
     """Has the CTEs that a sub-query may read."""
     describe: Describe
+    known: "dict[exp.Expr, tuple[Question, Between] | None]" = field(default_factory=dict, compare=False)
+    """What was read, by all but its outputs: many sub-queries ask about the same rows."""
 
     @property
     def dialect(self) -> str:
@@ -90,6 +92,13 @@ class Asker:
 
     def question(self, asked: exp.Select) -> "tuple[Question, Between] | None":
         """None if the conditions are others than on equal columns and on one interval."""
+        about = asked.copy()
+        about.set("expressions", [])
+        if about not in self.known:
+            self.known[about] = self._question(about)
+        return self.known[about]
+
+    def _question(self, asked: exp.Select) -> "tuple[Question, Between] | None":
         between = self._between(asked)
         if between is None or any(value and clause not in _CLAUSES for clause, value in asked.args.items()):
             return None
@@ -219,7 +228,7 @@ def _are_alike(question: Question, asker: Asker) -> bool:
         return False
     size = len(outer)
     pairs = [*zip(theirs[:size], mine[:size], strict=True), *((theirs[-1], end) for end in mine[size:])]
-    return all(_alike(one, other) for one, other in pairs)
+    return all(alike(one, other) for one, other in pairs)
 
 
 def _types(rows: exp.Select, values: Sequence[exp.Expression], asker: Asker) -> list[str] | None:
@@ -228,5 +237,5 @@ def _types(rows: exp.Select, values: Sequence[exp.Expression], asker: Asker) -> 
     return None if columns is None else [column.type.lower() for column in columns]
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
     return one == other or any({one, other} <= family for family in (_INTEGERS, _TIMES, _TEXTS))

@@ -58,6 +58,8 @@ class _Computing:
         self.joins: list[exp.Join] = select.args.get("joins") or []
         self.items = list(self._items())
         self.shown: dict[str, str] = {}
+        self.of_all: _Item | None = None
+        """What all sub-queries of outputs are about. So the database is asked once, and not about each."""
 
     def _items(self) -> Iterator[_Item]:
         """Those whose rows are all computed: none that a LEFT JOIN looks for. With USING and NATURAL a name may be
@@ -70,7 +72,12 @@ class _Computing:
                 yield _Item(node, name)
 
     def outputs(self) -> None:
+        every = [value for output in self.select.expressions for value in _values(output)]
+        named = {value: f"{VALUE}{n}" for n, value in enumerate(every)}
+        items = self.items if every else []
+        self.of_all = next((item for item in items if self._is_valid(item.wrapped(named, []))), None)
         self.select.set("expressions", [self._output(item) for item in self.select.expressions])
+        self.of_all = None
 
     def _output(self, item: exp.Expr) -> exp.Expr:
         if not _values(item):
@@ -116,12 +123,15 @@ class _Computing:
 
     def _column(self, value: exp.Expr, shown: Fragment) -> exp.Column:
         for item in self.items:
-            if value not in item.values and self._is_valid(item.wrapped({value: VALUE}, [])):
+            if value not in item.values and self._is_about(item, value):
                 item.values[value.copy()] = f"{VALUE}{sum(len(i.values) for i in self.items)}"
                 self.shown.setdefault(item.name.name, str(shown))
             if value in item.values:
                 return exp.column(item.values[value], table=item.name.copy(), quoted=True)
         raise FormError(f"a sub-query computes a value of several relations: {shown}", hint=IN_FROM)
+
+    def _is_about(self, item: _Item, value: exp.Expr) -> bool:
+        return item is self.of_all if self.of_all else self._is_valid(item.wrapped({value: VALUE}, []))
 
     def _is_valid(self, item: exp.Subquery) -> bool:
         return self.describe(source_of(item, self.select, self.fold).probe) is not None

@@ -42,7 +42,7 @@ class Dates:
                 self.missed.append(type(query).__name__.upper())
             return []
         own = [part for value, said in self._read(query) for part in self._latest(query, value, said)]
-        own += [part for inner in _scalar(query) for part in self._of_scalar(inner)]
+        own += dict.fromkeys(part for inner in _scalar(query) for part in self._of_scalar(inner))
         names = [self._named(said) for _, said in own]
         outputs = (exp.alias_(value, name) for (value, _), name in zip(own, names, strict=True))
         query.select(*outputs, copy=False)

@@ -21,7 +21,7 @@ class Fault(SqlsvmError):
     """The database does not read what a rule wrote."""
 
 
-def stays(reason: QueryError) -> None:
+def stays(reason: SqlsvmError) -> None:
     steps.info("made as it was written: %s", reason.message)
 
 

@@ -73,10 +73,12 @@ class Joined:
         return made
 
 
-def joined(schema: Schema, table: Table, depth: int = DEPTH) -> Joined:
-    """With each table that a foreign key leads to, or two in a row. A cycle ends there too."""
-    alias = word(table.name)
-    steps, taken = list[Step](), {alias}
+def joined(schema: Schema, table: Table, depth: int = DEPTH, around: str | None = None) -> Joined:
+    """With each table that a foreign key leads to, or two in a row. A cycle ends there too. `around`: the alias that a
+    sub-query about its rows must not hide."""
+    taken = {around} if around else set[str]()
+    alias = unused([word(table.name), f"earlier_{word(table.name)}"], taken)
+    steps = list[Step]()
     reached = [(alias, table)]
     for _ in range(depth):
         reached, before = [], reached

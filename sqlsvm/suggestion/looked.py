@@ -72,6 +72,11 @@ class Looked:
         return "a number for each row" if self.numbers_rows else None
 
     @property
+    def differs(self) -> bool:
+        """Has each row a value of its own?"""
+        return 0 < len(self.common) == len(self.values)
+
+    @property
     def numbers_rows(self) -> bool:
         n, different = len(self.known), len(self.common)
         if self.kind != "numeric" or different < n or n < 20 or n < len(self.values):

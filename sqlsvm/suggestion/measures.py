@@ -4,7 +4,6 @@ values."""
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -30,17 +29,16 @@ class Measure:
     name: str
     is_share: bool = False
     """Is it 1 where something is so, and 0 elsewhere?"""
-    centre: float = 0.0
-    """A round number near its mean, if that is far from 0: squares are summed up of what is left."""
-    usual: float = 0.0
-    """What stands for its mean where there is none, so that a row without a history is like most; and"""
-    spread: float = 0.0
-    """for its deviation."""
+
+    @property
+    def mean(self) -> str:
+        return f"{'share' if self.is_share else 'mean'}_{self.name}"
 
 
-def measures(events: Events, not_known: Set[tuple[str, str]], taken: set[str]) -> list[Measure]:
+def measures(events: Events, not_known: Set[tuple[str, str]]) -> list[Measure]:
     """`not_known`: columns of the label's own table that tell the label: of earlier rows, too, they may not be known
     yet."""
+    taken = set[str]()
     columns = [column for column in events.looked if _is_of_history(events, column, not_known)]
     numbers = [_number(events, c, taken) for c in columns if c.kind in ("numeric", "boolean") and len(c.common) > 1]
     shares = [share for c in columns if c.kind == "categorical" for share in _shares(events, c, taken)]
@@ -68,19 +66,8 @@ def _number(events: Events, column: Looked, taken: set[str]) -> Measure:
     value = column.value.expression
     name = unused([_name(events, column)], taken)
     if column.kind == "boolean":
-        return Measure(sql.by_truth(value, 1.0, 0.0), name, True, usual=_round(float(column.known.mean())))
-    usual, spread = _round(float(np.mean(column.known))), _round(float(np.std(column.known)))
-    return Measure(sql.double(value), name, centre=_centre(column), usual=usual, spread=spread)
-
-
-def _centre(column: Looked) -> float:
-    mean, deviation = float(np.mean(column.known)), float(np.std(column.known))
-    return _round(mean) if abs(mean) > 3 * deviation else 0.0
-
-
-def _round(value: float) -> float:
-    """To two digits."""
-    return float(f"{value:.2g}") if np.isfinite(value) else 0.0
+        return Measure(sql.by_truth(value, 1.0, 0.0), name, True)
+    return Measure(value, name)
 
 
 def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure]:
@@ -88,4 +75,4 @@ def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure
         if RARE <= share <= 1 - RARE / 2:
             name = unused([word(f"{_name(events, column)}_{word(str(value))[:20]}")], taken)
             is_so = sql.equal(column.value.expression, exp.Literal.string(str(value)))
-            yield Measure(sql.case(is_so, 1.0, 0.0), name, True, usual=_round(share))
+            yield Measure(sql.case(is_so, 1.0, 0.0), name, True)

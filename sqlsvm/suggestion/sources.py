@@ -38,7 +38,8 @@ class Events:
     keys: tuple[Value, ...]
     time: Value
     looked: tuple[Looked, ...] = field(repr=False)
-    said: str
+    guess: str | None = None
+    """What the keys go by, if no constraint says so."""
     is_own: bool = False
     """Are they earlier rows of the label's own table?"""
 
@@ -119,7 +120,7 @@ class Search:
     def _events(self, key: ForeignKey, further: ForeignKey | None = None) -> Events | None:
         """Rows of the table of a key; with `further`, that refers to a table which has the key of the owner."""
         table = self.schema.table(key.table)
-        rows = joined(self.schema, table, 1)
+        rows = joined(self.schema, table, 1, word(self.table.name))
         steps = {step.key: step for step in rows.steps}
         alias = steps[further and key].alias if further else rows.alias
         owner_key = further or key
@@ -135,8 +136,9 @@ class Search:
             return None
         if further and holder.place == self.table.place and time.alias == alias and time.column != self.time.column:
             time = Value(alias, self.time.column)
+        guess = owner_key.guess and f"no constraint says so: guessed {owner_key.guess}"
         name = unused([f"earlier_{word(table.name)}" if is_own else word(table.name)], self.names)
-        return Events(name, rows, keys, time, columns, _said(table, keys, time, owner_key), is_own)
+        return Events(name, rows, keys, time, columns, guess, is_own)
 
     def _time(self, rows: Joined, columns: Sequence[Looked], owner_key: ForeignKey) -> Value | None:
         """The latest date of a row: then all of it is known. If it has none, that of a row that it refers to."""
@@ -163,11 +165,6 @@ class Search:
                     "other columns are written then, leave those out"
                 )
         return chosen.value
-
-
-def _said(table: Table, keys: Sequence[Value], time: Value, key: ForeignKey) -> str:
-    guess = f" (no constraint says so: guessed {key.guess})" if key.guess else ""
-    return f"rows of {table.name} by {', '.join(map(str, keys))}{guess}, each from {time} on"
 
 
 def used_steps(rows: Joined, aliases: set[str]) -> tuple[Step, ...]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.suggestion import write
 from sqlsvm.suggestion.features import Chosen, row_features
-from sqlsvm.suggestion.histories import Writer, with_histories
-from sqlsvm.suggestion.joined import Joined, Value, joined, word
+from sqlsvm.suggestion.history import Past
+from sqlsvm.suggestion.joined import Joined, Value, joined
 from sqlsvm.suggestion.schema import Schema, read_schema
 from sqlsvm.suggestion.sources import Search
 from sqlsvm.suggestion.table import Table
@@ -64,12 +65,15 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     if wanted.windows is not None:
         windows = tuple(read(span, is_date) for span in wanted.windows)
     telling = {(table.place.sql(), v.column.name) for v in (label, *chosen.telling) if v.alias == rows.alias}
-    tables = {word(each.name) for each in schema.tables}
-    writer = Writer(rows, time, windows, telling, tables, features)
-    query = with_histories(_query(rows, label, chosen), [writer.history(*each) for each in found])
+    query = _query(rows, label, chosen)
+    for past in (Past(each, owner, time) for owner, events in found for each in events):
+        more = list(past.features(windows, telling, features))
+        query = sql.also(query, [(feature.expression, feature.name) for feature in more])
+        write.commented(query.selects[-len(more)], *filter(None, [past.events.guess]))
     if search.later:
         chosen.left_out[f"no row is before the row of {table.name} that it refers to"] = search.later
-    write.commented(query, made.said if made else _said(rows, label, time), *write.left_out(chosen.left_out))
+    said = made.said if made else _said(rows, label, time)
+    write.commented(query, "; ".join((said, *write.left_out(chosen.left_out))))
     questions = tuple(dict.fromkeys((*(made.questions if made else ()), *search.questions)))
     return Suggestion(write.text(engine, query), label.column.name, time.column.name, questions, is_date)
 
@@ -101,7 +105,7 @@ def _query(rows: Joined, label: Value, chosen: Chosen) -> exp.Select:
     outputs = [(label.expression, label.column.name), *((f.expression, f.name) for f in chosen.features)]
     query = Joined(rows.alias, rows.table, tuple(s for s in rows.steps if s.alias in needed)).select(outputs)
     for join in query.args.get("joins") or []:
-        write.commented(join, steps[join.this.alias].said)
+        write.commented(join.this, steps[join.this.alias].said)
     return query
 
 

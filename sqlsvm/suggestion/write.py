@@ -1,4 +1,5 @@
-"""The text of a suggestion: quotes where they are needed, comments, and a schema wherever the path could matter."""
+"""The text of a suggestion: one line a feature, quotes where they are needed, comments, and a schema wherever the path
+could matter."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,6 +23,8 @@ def text(engine: Engine, query: exp.Query) -> str:
     for table in made.find_all(exp.Table):
         if table.db == _DEFAULT_SCHEMA:
             table.set("db", None)
+    lines = [output.sql(engine.dialect) for output in made.selects]
+    made.set("expressions", [exp.var(",\n".join(lines))])
     return str(made.sql(engine.dialect, pretty=True, max_text_width=100))
 
 

@@ -43,7 +43,7 @@ def test_nothing_is_related(engine: Engine) -> None:
     )
     assert names(engine, suggest(engine, Wanted("a", "y", "d")), 200) == {"y", "k", "x"}
     mine = suggest(engine, Wanted("a", "y", "d", entity=("k",), windows=()))
-    assert {"earlier_a_count", "earlier_a_mean_x", "earlier_a_trend_x"} <= names(engine, mine, 200)
+    assert {"earlier_a_count", "earlier_a_mean_x", "earlier_a_last_x"} <= names(engine, mine, 200)
 
 
 def test_empty_tables(engine: Engine) -> None:
