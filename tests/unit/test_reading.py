@@ -202,7 +202,7 @@ FIELDS = {
     | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"},
     20: _FORM_14
     | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"}
-    | {"base", "origin"},
+    | {"base", "origin", "of"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
 form 17 classes."""
