@@ -43,14 +43,15 @@ def ended(child: subprocess.Popen[str], how: Any, after: int = 2) -> tuple[int, 
     assert child.stderr
     with child:
         try:
-            lines = list(islice((line for line in child.stderr if not line.startswith("about ")), after))
+            told = (line for line in child.stderr if not line.startswith("about ") and not line.endswith(" ...\n"))
+            lines = list(islice(told, after))
             assert lines[-1].startswith(f"pass {after} "), (lines, child.poll())
             how()
             out, err = child.communicate(timeout=60)
         finally:
             child.kill()
     assert out == ""
-    return child.returncode, [*lines, *err.splitlines()]
+    return child.returncode, [*lines, *(line for line in err.splitlines() if not line.endswith(" ..."))]
 
 
 def passes_kept(lines: list[str]) -> int:

@@ -16,7 +16,7 @@ from tests.docs.markdown import Block
 
 MARK = "=== done"
 LONGEST = 580
-SAID_WHERE_SLOW = re.compile(r" \.\.\.$|^about .* to go: ")
+SAID_WHERE_SLOW = re.compile(r" \.\.\.$|^about .* to go: |^time          .* s$")
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def plain(line: str) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Empty lines and repetitions left out, and what is said only where something takes long: names of steps, and the
-    time to go."""
+    """Empty lines and repetitions left out, and what is said only where something takes long: names of steps, the time
+    to go, and what took it."""
     lines = [plain(line) for line in text.splitlines() if line.strip() and not SAID_WHERE_SLOW.search(line)]
     return [line for n, line in enumerate(lines) if n == 0 or line != lines[n - 1]]
 
