@@ -65,6 +65,8 @@ NEAR = 0.1
 """How far from a knot residuals count for its density."""
 BIAS_SHARE = 0.2
 """Smoothing the sample may cost this share of the gap that is asked for."""
+FINEST = 20
+"""So often may stalls divide by four what cuts may miss: there is nothing finer to gain, and powers overflow."""
 BLUR_SHARE = 0.5
 """A soft pass may leave this share of that gap out of R."""
 ACCURACY, LED_ACCURACY = 0.05, 0.2
@@ -390,7 +392,7 @@ class Search:
 
     @property
     def _tol(self) -> float:
-        return self.run.effort.tol / 4.0 ** (self.run.stalls // 3)
+        return self.run.effort.tol / 4.0 ** min(self.run.stalls // 3, FINEST)
 
 
 def is_misled(gaps: Sequence[float], tol: float) -> bool:

@@ -62,6 +62,18 @@ def crowded(rows: int = 10_000, dimension: int = 50) -> NumpyOracle:
     return flat_oracle(x, np.where(x[:, :10].sum(axis=1) + rng.normal(size=rows) > 0, 1.0, -1.0), bags=1)
 
 
+def test_thousands_of_stalls_end_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Run, "stalls", 5000)
+    assert (
+        len(
+            dane.solve(
+                replace(crowded(), counts_whole=False), L2(1e-3), Effort(sample=3000, tol=1e-15, max_passes=4)
+            ).history
+        )
+        == 4
+    )
+
+
 def test_a_sample_that_is_the_join_takes_one_pass() -> None:
     solution = dane.solve(crowded(), L2(1e-4))
     assert solution.converged
