@@ -79,8 +79,9 @@ def fast_inside(engine: Engine, item: exp.Subquery) -> exp.Subquery:
     """The same for what is computed for the rows of an item of FROM."""
     item = item.copy()
     for select in list(item.find_all(exp.Select)):
-        if not select.args.get("joins") and any(sub_queries(output) for output in select.expressions):
-            of, around = select.args["from_"].this, item.this if select.find_ancestor(exp.Select) else select
+        source = select.args.get("from_")
+        if source and not select.args.get("joins") and any(sub_queries(output) for output in select.expressions):
+            of, around = source.this, item.this if select.find_ancestor(exp.Select) else select
             if asker := asker_of(of, around, engine.dialect, engine.fold, partial(_valid, engine)):
                 select.replace(answered(select, asker))
     return item

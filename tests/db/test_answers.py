@@ -5,9 +5,12 @@ import pytest
 
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
+from sqlsvm.model.predict import input_rows
 from sqlsvm.query.ir import ANSWER
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
+from sqlsvm.run.train import train
+from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked, run
 
@@ -114,3 +117,10 @@ def test_training(engine: Engine) -> None:
     options = {"m": training(nulls="mean")}
     (model,), (flat,) = (trained(engine, each, options) for each in (text, "SELECT y, d, mean FROM flat"))
     assert model.objective == pytest.approx(flat.objective, rel=1e-4)
+
+
+def test_a_select_without_from_is_answered_by_the_database(engine: Engine) -> None:
+    build(engine, "CREATE TABLE a (y INT, x INT); INSERT INTO a SELECT i % 2, i FROM generate_series(1, 8) AS s(i)")
+    text = "SELECT a.y, a.x, s.n FROM a CROSS JOIN (SELECT (SELECT COUNT(*) FROM a) AS n) AS s"
+    assert not train(engine, "m", text, training(lam=0.1)).in_memory
+    assert set(engine.fetch(input_rows(engine, text))["n"].tolist()) == {8}

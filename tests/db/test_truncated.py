@@ -193,7 +193,7 @@ def test_a_function_that_is_replaced(shop: Programmable, postgres_dsn: str) -> N
     twice = """CREATE OR REPLACE FUNCTION public.scaled(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE
         SET search_path = pg_catalog AS 'SELECT {} * x'"""
     shop.run_script(twice.format(1))
-    build(shop, "CREATE VIEW seen AS SELECT l, y, public.scaled(x) AS x FROM f")
+    build(shop, "CREATE VIEW seen AS SELECT l, x > 0 AS y, public.scaled(x) AS x FROM f")
     before = train(shop, "m", joined("seen"), training(lam=0.1, sample=20, tol=1e-4, scale="none"))
     for moment in range(4, 44, 8 if number(200, 8) == 8 else 1):
         model, done = struck(shop, postgres_dsn, "seen", twice.format(-9), moment)

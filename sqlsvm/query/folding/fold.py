@@ -81,7 +81,8 @@ def _size_of(item: exp.Expression, tree: exp.Select, engine: Engine) -> exp.Sele
     if not (where and any(column.table.startswith(ANSWER) for column in where.find_all(exp.Column))):
         joins = count.args.get("joins") or []
         count.set("joins", [join for join in joins if not join.alias_or_name.startswith(ANSWER)])
-    if not count.args.get("joins") and isinstance(count.args["from_"].this, exp.Table):
+    source = count.args.get("from_")
+    if not source or (not count.args.get("joins") and isinstance(source.this, exp.Table)):
         return None
     ctes = tuple(outside.expressions) if outside else ()
     found = groups_of(count, ctes, engine)
