@@ -157,7 +157,7 @@ def test_descent_does_not_count_on_the_grid(engine: Engine, monkeypatch: pytest.
     assert model.counting == "sketch"
     assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
     with pytest.raises(OptionError, match="descent needs counts within a factor"):
-        with_counting(asked, "grid")
+        train(engine, "d", join.query, with_counting(asked, "grid"))
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
