@@ -217,7 +217,8 @@ def scored(plan: Plan, node: int) -> exp.Select:
 
 def value_at(plan: Plan, x: Coordinate, at: str) -> exp.Expression:
     """A coordinate of the rows that a bag counts, if they are whole: a column of theirs, or looked up by place."""
-    child = next((n for n in plan.places_read if any(x in plan.coordinates(m) for m in plan.together(n))), None)
+    node = plan.tree.node_of(x.relation)
+    child = next((child for child in plan.places_read if node in plan.together(child)), None)
     if child is None:
         return x.of(at)
     variable = plan.places_read[child]

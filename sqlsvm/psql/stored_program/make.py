@@ -72,12 +72,11 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     it also makes passes."""
     refuse(training.options | {"program": True})
     training = settled_on(engine, text, training)
-    asked = training
-    query = labelled(engine, text, asked, training.seed)
+    query = labelled(engine, text, training, training.seed)
     check_steady(query)
     if query.labelled_only and query.label:
         query = query.where(query.label.relation, sql.not_null(query.label.expression.copy()))
-    target = asked.target(engine, query)
+    target = training.target(engine, query)
     target.must_be_one("a stored program trains two", "train with sqlsvm train: sqlsvm.predict knows its model")
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     if isinstance(target, Binary):
@@ -85,8 +84,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     known = Facts(engine)
     with naming_features(engine, query):
         if isinstance(target, Binary):
-            target = replace(target, class_parameters=asked.class_weight != "none")
-        plan, catalog = lasting(known, query, asked, target)
+            target = replace(target, class_parameters=training.class_weight != "none")
+        plan, catalog = lasting(known, query, training, target)
     begun = start(engine, text, training, query.maps)
     plan = replace(plan, loss=begun.loss, design=_measured_from(plan.design, begun))
     single = engine.abilities.single if is_single(engine, query, target.label) else None
@@ -94,14 +93,14 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     own = own_relations(query)
     plan = planned_over(plan, own)
     checked = checks(plan, own, rounded_keys(catalog), types(engine, query), values, single)
-    parts = _parts(plan, query, checked, asked.scale, begun.width, asked.intercept == "free")
+    parts = _parts(plan, query, checked, training.scale, begun.width, training.intercept == "free")
     parts |= _watched(engine, query.text)
     return StoredProgram(
         query.text,
         plan.design.target.label.name,
         {
             **_description(plan, begun),
-            "limits": list(limits(asked.constrain, (f.name for f in query.features), engine.fold)),
+            "limits": list(limits(training.constrain, (f.name for f in query.features), engine.fold)),
             "trained_on": facts(engine, query, text, values).as_json(),
             "values": stored_values(query),
             "version": engine.version,
