@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from sqlglot import exp, parse
@@ -13,15 +14,24 @@ _COLUMN = re.compile(r" +(\w+) .*  -- (.*)$")
 
 
 def folder() -> Path:
-    """sql_templates/: inside the package in a wheel, next to it in a checkout."""
-    packaged, sibling = _HERE / "sql_templates", _HERE.parent / "sql_templates"
-    return packaged if packaged.is_dir() else sibling
+    """sql_templates/ of a checkout."""
+    return _HERE.parent / "sql_templates"
+
+
+@cache
+def _texts() -> dict[str, str]:
+    """The texts by name: a wheel has all of them in one file, as docs/wheel.py packs them."""
+    if (packed := _HERE / "sql_templates.sql").is_file():
+        names_and_texts = re.split(r"^-- sql_templates/(.*)\.sql\n", packed.read_text(encoding="utf-8"), flags=re.M)[1:]
+        return dict(zip(names_and_texts[::2], names_and_texts[1::2], strict=True))
+    files = sorted(folder().rglob("*.sql"))
+    return {file.relative_to(folder()).with_suffix("").as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def template(name: str) -> str:
     """The text of sql_templates/NAME.sql. The database keeps what is said there of each object: the first line of the
     comment before it, and the text behind a column."""
-    text = (folder() / f"{name}.sql").read_text(encoding="utf-8")
+    text = _texts()[name]
     return "\n".join([text, *(f"{comment.sql('postgres')};\n" for comment in _comments(text))])
 
 
@@ -47,7 +57,7 @@ def templates_in(name: str) -> tuple[str, ...]:
     >>> "functions/version" in templates_in("functions")
     True
     """
-    return tuple(sorted(f"{name}/{path.stem}" for path in (folder() / name).glob("*.sql")))
+    return tuple(sorted(found for found in _texts() if found.startswith(f"{name}/")))
 
 
 def statements(name: str) -> tuple[exp.Expr, ...]:

@@ -308,12 +308,18 @@ def test_wheel_carries_the_sql(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
-    carried = set(ZipFile(wheel).namelist())
-    assert wheel.stat().st_size < 1_100_000
-    templates = [path.relative_to(ROOT).as_posix() for path in (ROOT / "sql_templates").rglob("*") if path.is_file()]
-    assert templates
-    others = {"sqlsvm/errors.py", "sqlsvm/report/report.css", "sqlsvm/py.typed"}
-    assert {f"sqlsvm/{name}" for name in templates} | others <= carried
+    assert wheel.stat().st_size < 1_005_000
+    assert {"sqlsvm/errors.py", "sqlsvm/report/report.css", "sqlsvm/py.typed"} <= set(ZipFile(wheel).namelist())
+    ZipFile(wheel).extractall(tmp_path)
+    told = (
+        "import json; from sqlsvm.store import templates; print(json.dumps([templates.__file__, templates._texts()]))"
+    )
+    said = subprocess.run([sys.executable, "-c", told], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    file, texts = json.loads(said)
+    assert Path(file).is_relative_to(tmp_path)
+    templates = ROOT / "sql_templates"
+    files = {path.relative_to(templates).with_suffix("").as_posix(): path for path in templates.rglob("*.sql")}
+    assert texts == {name: path.read_text(encoding="utf-8") for name, path in files.items()}
 
 
 @pytest.mark.slow
