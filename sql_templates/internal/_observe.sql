@@ -42,7 +42,7 @@ BEGIN
     END IF;
     at.lower_bound := least(at.bound, at.objective_upper);
     at.gap := CASE WHEN at.objective_upper > 0 THEN (at.objective_upper - at.lower_bound) / at.objective_upper ELSE 0 END;
-    at.nothing := at.best = at.pass AND objective + cut.error <= cut.rounded OR at.best < at.pass AND before.nothing;
+    at.nothing := at.bound <= 0 AND (at.best = at.pass AND objective + cut.error <= cut.rounded OR at.best < at.pass AND before.nothing);
     at.stalls := CASE WHEN at.gap > 0.6 * before.gap THEN before.stalls + 1 ELSE 0 END;
     UPDATE pg_temp.sqlsvm_cuts AS c
     SET objective = at.objective, objective_upper = at.objective_upper, lower_bound = at.lower_bound, gap = at.gap

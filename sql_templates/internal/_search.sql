@@ -55,7 +55,8 @@ BEGIN
             extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;
     IF at.gap > tol AND NOT at.nothing THEN
-        at.rounded := (SELECT (at.objective_upper - at.objective - c.error) / 2 FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best);
+        at.rounded := (SELECT CASE WHEN at.objective > 0 THEN (at.objective_upper - at.objective - c.error) / 2
+            ELSE at.objective_upper - c.error - at.lower_bound END FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best);
         penalty := sqlsvm._confined(p, penalty, at.objective_upper);
         at.rounded := (at.rounded + sqlsvm._dual_bound(at.alpha, penalty, exactly) - sqlsvm._dual_bound(at.alpha, penalty, rounding)) / at.objective_upper;
     END IF;

@@ -14,9 +14,11 @@ DECLARE
     -- On the grid, what is added up near the jumps of the slope: at most twice delta, at four buckets a unit.
     hidden CONSTANT float8 := CASE WHEN p.design ->> 'method' = 'exact' THEN 0
         ELSE coalesce((lines ->> 'jumps')::float8, 1) * ((p.design ->> 'reach')::float8 + 1) / 2 * p.unit END;
-    -- A stored score is added to the centre of the label: `_stored` in run/rounding.py.
-    stored CONSTANT float8 := CASE WHEN sqlsvm._is_far(p) THEN 3 ELSE cardinality(p.features) + rounding.features + 2 END
-        * 2::float8 ^ -53 * abs((p.design ->> 'label_centre')::float8);
+    -- A stored score is added to the centre of the label, and of a sum the stored column has rounded its terms: `_stored` in run/rounding.py.
+    stored CONSTANT float8 := 2::float8 ^ -53 * (abs((p.design ->> 'label_centre')::float8)
+            * CASE WHEN sqlsvm._is_far(p) THEN 3 ELSE cardinality(p.features) + rounding.features + 2 END
+        + 3 * (SELECT coalesce(sum((d.f ->> 'far')::float8 * abs(f.scale * point[f.place])), 0)
+            FROM unnest(p.features) AS f JOIN jsonb_array_elements(p.design -> 'features') WITH ORDINALITY AS d (f, i) ON d.i = f.place));
     growth float8[];
     rows float8;
     slopes float8;

@@ -73,9 +73,11 @@ class Run(Log, Generic[Asked]):
 
     @property
     def _is_nothing(self) -> bool:
-        """Is F no more than what rounding may have added? Then it may be 0, and no pass can prove a share of it."""
-        best = self.best
-        return bool(self.cuts) and super().objective(best) + self.cuts[best].error <= self._rounded[best]
+        """Is F no more than what rounding may have added, with no bound above 0? Then it may be 0, and no pass proves
+        a share of it."""
+        if not self.cuts or super().objective(self.best) + self.cuts[self.best].error > self._rounded[self.best]:
+            return False
+        return self.bundle.lower_bound() <= 0.0
 
     @property
     def parts(self) -> Parts:

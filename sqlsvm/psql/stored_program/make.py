@@ -249,6 +249,7 @@ def features(design: Design) -> list[dict[str, Any]]:
             "feature": terms[0].feature,
             "terms": [c.index + 1 for c in terms],
             "origin": sum(c.origin for c in terms),
+            "far": sum(abs(c.origin) for c in terms) if len(terms) > 1 else 0.0,
             "missing": known[terms[0].index] + 1 if len(terms) == 1 and terms[0].index in known else None,
         }
         for terms in (*constant, *design.numbers.values())
