@@ -19,6 +19,7 @@ from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.run.columns import CONSTANT, LABEL, JoinFacts, Joint, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
+from sqlsvm.run.unchosen import anew
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 
@@ -81,6 +82,7 @@ class Description:
     """Of these columns with each other; nan where there is none."""
 
 
+@anew
 def describe(
     engine: Engine,
     text: str,
@@ -104,6 +106,7 @@ def describe(
     return _description(query, target, facts.rows, found, tuple(members), joint)
 
 
+@anew
 def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dict[str, Histogram]:
     """Those of the numbers that are no sums, over the join."""
     wanted = tuple(f for f in query.features if f.name in names and f.name not in query.sums)

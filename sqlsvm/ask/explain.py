@@ -53,6 +53,7 @@ from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problems import Problems
 from sqlsvm.run.train import of_label as as_numbers
 from sqlsvm.run.training import Training
+from sqlsvm.run.unchosen import anew
 from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record
@@ -205,6 +206,7 @@ def as_trained(engine: Engine, query: FeatureQuery, training: Training) -> Train
     return as_numbers(engine, query, {"": training})[0][""]
 
 
+@anew
 def analyze(engine: Engine, text: str, training: Training, beta: Given | None = None) -> Explanation:
     """Make the first pass of a training, or one at a beta for the columns as they are, and add the measured times.
 

@@ -26,6 +26,7 @@ from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.query.rewrites.left_joins import KEY
 from sqlsvm.run.derived import reading
+from sqlsvm.run.unchosen import anew
 from sqlsvm.run.workspace import Workspace
 
 REAL = "real"
@@ -78,6 +79,7 @@ class Inspection:
     """Of many-to-many edges, by their place, if they were asked for."""
 
 
+@anew
 def inspect(
     engine: Engine,
     text: str,

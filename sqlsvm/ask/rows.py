@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from sqlsvm.engine.base import Engine
@@ -14,17 +15,19 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles
 from sqlsvm.query.rewrites.split import PARTS, HeldOut, Holdout, OfFold, Part, marked
-from sqlsvm.run.data import Data, prepared
+from sqlsvm.run.data import Data, Key, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled
+from sqlsvm.run.unchosen import anew
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.loss import custom
 
 Found = TypeVar("Found")
 
 
+@anew
 def on_all(
     engine: Engine,
     model: Model,
@@ -39,6 +42,7 @@ def on_all(
         return measured(prepared(work, query, options_of(model), wanted, origins=model.origins))
 
 
+@anew
 def on_parts(
     engine: Engine,
     model: Model,
@@ -72,12 +76,14 @@ def classes_of(work: Workspace, query: FeatureQuery, model: Model) -> Target | N
     return None if model.of_numbers else two_known(work.engine, query, model.trained_on.label_values)
 
 
+@anew
 def on_fold(engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data], None], offload: bool | None) -> None:
     """The rows of a fold that the training of this model has not seen."""
     options = options_of(model)
     with _rows(engine, model, offload, fold) as (work, query):
         target = classes_of(work, query, model)
-        measured(prepared_part(work, query, options, fold, "holdout", target=target, origins=model.origins))
+        part = prepared_part(work, query, options, fold, "holdout", target=target, origins=model.origins)
+        measured(replace(part, key=Key(fold=fold.number)))
 
 
 @contextmanager

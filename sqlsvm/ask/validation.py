@@ -43,10 +43,11 @@ def trained(
     """A model for each training, as `train_each` makes it, with what the folds measure."""
     validation = Validation(trainings)
     training = next(iter(trainings.values()))
-    models = train_each(engine, text, trainings, on_passes, continuations, start, validation.measure, asked)
+    measure, forget = validation.measure, validation.forget
+    models = train_each(engine, text, trainings, on_passes, continuations, start, measure, asked, forget)
     if training.learns_in_folds:
         found = {model.name: model for model in models}
-        models = [*fold_by_fold(engine, text, trainings, found, validation.measure).values()]
+        models = [*fold_by_fold(engine, text, trainings, found, measure).values()]
     models = [validation.of(model) for model in models]
     is_one = len(models) == 1 and training.holdout
     return [with_unseen(engine, models[0], training.offload)] if is_one else models
@@ -82,9 +83,13 @@ class Validation:
 
     def __init__(self, trainings: Mapping[str, Training]) -> None:
         self._trainings = trainings
-        self._measures = defaultdict[Of, list[tuple[Measures, Measures]]](list)
+        self.forget()
+
+    def forget(self) -> None:
+        """What was measured is of another snapshot."""
+        self._measures = defaultdict[Of, dict[int | None, tuple[Measures, Measures]]](dict)
         """Those of each fold, with the standard errors that are known."""
-        self._bins = defaultdict[Of, list[list[ScoreBins]]](list)
+        self._bins = defaultdict[Of, dict[int | None, list[ScoreBins]]](dict)
         """Those of each fold, for each vector of weights."""
 
     def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
@@ -97,9 +102,9 @@ class Validation:
             key = training.named_loss, np.array(thetas).tobytes()
             if key not in known:
                 known[key] = with_errors(problem, thetas, training)
-            self._measures[of].append(known[key])
+            self._measures[of][problem.key.fold] = known[key]
             if training.probability:
-                self._bins[of].append(bins_of_each(problem, thetas))
+                self._bins[of][problem.key.fold] = bins_of_each(problem, thetas)
 
     def of(self, model: Model) -> Model:
         """The model with what was found."""
@@ -113,11 +118,11 @@ class Validation:
         model = replace(model, validation=found)
         if not (found and method):
             return model
-        return with_curves(model, [fit(method, together(each)) for each in zip(*self._bins[of], strict=True)])
+        return with_curves(model, [fit(method, together(each)) for each in zip(*self._bins[of].values(), strict=True)])
 
     def _found(self, of: Of) -> dict[str, Validated]:
         """Nothing if fewer than two folds could be measured."""
-        folds = self._measures[of]
+        folds = list(self._measures[of].values())
         return {name: _validated(folds, name) for name in folds[0][0]} if len(folds) > 1 else {}
 
 

@@ -245,6 +245,7 @@ def count(
     from sqlsvm.plan.by_name import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.opening import maps_of, open_problem
+    from sqlsvm.run.unchosen import anew
     from sqlsvm.show import counts as answers
 
     if beta is None:
@@ -255,14 +256,18 @@ def count(
         raise click.UsageError("--bound and --generalized exclude each other", click.get_current_context())
     with opened(dsn) as engine:
         asked = weights_of(engine, beta)
-        with open_problem(engine, query, ProblemOptions(**options, scale="none"), maps_of(asked)) as problem:
-            hint = "make two of them in the query: label = 'x' AS label_is_x"
-            problem.plan.design.target.must_be_one("rows are counted for two", hint)
-            weights = read_beta(problem.scaling, asked)
-            if generalized:
-                thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
-                found, drawn = answers.as_json(thresholds), answers.draw_thresholds(thresholds, sys.stdout)
-            else:
+
+        @anew
+        def counted() -> tuple[Any, str]:
+            with open_problem(engine, query, ProblemOptions(**options, scale="none"), maps_of(asked)) as problem:
+                hint = "make two of them in the query: label = 'x' AS label_is_x"
+                problem.plan.design.target.must_be_one("rows are counted for two", hint)
+                weights = read_beta(problem.scaling, asked)
+                if generalized:
+                    thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
+                    return answers.as_json(thresholds), answers.draw_thresholds(thresholds, sys.stdout)
                 counts = list(counting.row_counts(problem, weights, bound, buckets, epsilon))
-                found, drawn = answers.as_json(counts), answers.draw_counts(counts, sys.stdout)
+                return answers.as_json(counts), answers.draw_counts(counts, sys.stdout)
+
+        found, drawn = counted()
     show_either(as_json, lambda: {"thresholds" if generalized else "counts": found}, lambda: drawn)

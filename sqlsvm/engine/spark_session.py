@@ -34,6 +34,11 @@ _LOCAL_DIR, _LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
 _PLACED = ("yarn", "k8s://")
 """These give each application folders of its own."""
 
+_BEFORE_JAVA = tuple(
+    f"spark.{n}" for n in ("driver.", "files", "jars", "kerberos.", "local.", "master", "submit.", "yarn.")
+)
+"""What Java has to know when it starts is an argument, which all users see. The rest is sent to it afterwards."""
+
 _DEFAULTS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.app.name": "sqlsvm"}
 _OF_ONE_MACHINE = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
 _BROKEN_RULE = "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases"
@@ -155,8 +160,7 @@ def _of_this_process() -> SparkSession | None:
 
 
 def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSession:
-    """Java writes its log to stderr, which is the user's: it gets a file of its own. What it starts with are arguments,
-    which all users see: so it gets secrets after that."""
+    """Java writes its log to stderr, which is the user's: it gets a file of its own."""
     from pyspark import SparkConf, SparkContext, java_gateway
 
     conf = SparkConf(loadDefaults=False)
@@ -167,8 +171,9 @@ def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSessio
     launch: Any = java_gateway.launch_gateway
     with _private_files(place, conf):
         if SparkContext._gateway is None:
-            shown = SparkConf(loadDefaults=False).setAll([each for each in conf.getAll() if not is_secret(each[0])])
-            SparkContext._ensure_initialized(gateway=launch(shown, {"stderr": log, "stdout": log}))
+            early = [s for s in conf.getAll() if s[0].startswith(_BEFORE_JAVA) and not is_secret(s[0])]
+            known = SparkConf(loadDefaults=False).setAll(early)
+            SparkContext._ensure_initialized(gateway=launch(known, {"stderr": log, "stdout": log}))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 

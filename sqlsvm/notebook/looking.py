@@ -24,6 +24,7 @@ from sqlsvm.query.read_query import Roles
 from sqlsvm.run.components import Components
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.training import Training
+from sqlsvm.run.unchosen import anew
 
 __all__ = ["components", "count", "describe", "explain", "inspect"]
 assert cells
@@ -125,6 +126,7 @@ def explain(
 
 
 @in_python
+@anew
 def count(
     database: Database, query: Query, label: str, weights: Mapping[str, Any], bound: float = 1.0, **parameters: Any
 ) -> Any:

@@ -20,6 +20,7 @@ from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
+from sqlsvm.run.unchosen import anew
 from sqlsvm.solve import eigen
 from sqlsvm.solve.arrays import Array
 
@@ -50,6 +51,8 @@ class Components:
     """A scaled feature is (x - mean) / width."""
 
 
+@anew
+@anew
 def components_of(
     engine: Engine, query: FeatureQuery, k: int, *, nulls: Nulls, scale: Scale, offload: bool | None = None
 ) -> Components:

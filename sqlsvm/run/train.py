@@ -57,18 +57,20 @@ def train_each(
     start: Model | None = None,
     on_fold: OnFold | None = None,
     asked: Facts = NOTHING_ELSE,
+    forget: Callable[[], None] = lambda: None,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts, and have one
     continuation, if any. `on_passes` says who is told of the passes of a training, as it begins. The first pass looks
-    at the weights of `start`. `on_fold` measures weights found without a fold. `asked` is for the rules."""
+    at the weights of `start`. `on_fold` measures weights found without a fold, and `forget` drops what it found in a
+    snapshot that is given up. `asked` is for the rules."""
     steps.info(READING)
     facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
     trainings = with_start(engine, text, trainings, clock := Clock())
 
     def made(trainings: Mapping[str, Training]) -> list[Model]:
-        for keeping in continuations.values():
-            keeping.forget()
+        for forgets in (forget, *(keeping.forget for keeping in continuations.values())):
+            forgets()
         training, before = next(iter(trainings.values())), maps_before(text, trainings, continuations)
         with choice_of(trainings, StatementError):
             query = query_of(engine, text, training, before)

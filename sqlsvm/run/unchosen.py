@@ -7,13 +7,15 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from sqlsvm.errors import ConnectionLost, MovedError
 from sqlsvm.options import DEFAULTS, LAMBDA
 from sqlsvm.run.training import Training
 from sqlsvm.terminal import NOTE
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Trainings = Mapping[str, Training]
 
@@ -41,25 +43,30 @@ def choice_of(trainings: Trainings, *failures: type[Exception]) -> Iterator[None
         raise NotChosenError from error
 
 
-def anew(work: Callable[[], T]) -> T:
+def anew(work: Callable[P, T]) -> Callable[P, T]:
     """The work, again if what it reads has moved. A partition may be attached every hour, and every minute."""
-    for _ in range(MOST):
-        try:
-            return work()
-        except MovedError as error:
-            steps.log(NOTE, "note: beginning again: %s", error.message)
-    return work()
+
+    @wraps(work)
+    def again(*given: P.args, **named: P.kwargs) -> T:
+        for _ in range(MOST):
+            try:
+                return work(*given, **named)
+            except MovedError as error:
+                steps.log(NOTE, "note: beginning again: %s", error.message)
+        return work(*given, **named)
+
+    return again
 
 
 def with_choice(trainings: Trainings, work: Callable[[Trainings], T]) -> T:
     """The work, or that with defaults."""
     try:
-        return anew(lambda: work(trainings))
+        return anew(work)(trainings)
     except NotChosenError as error:
         cause = error.__cause__
         steps.log(NOTE, "note: lambda is %g, its default: choosing it failed: %s", DEFAULTS[LAMBDA], _said(cause))
         steps.debug("the choice failed", exc_info=cause)
-    return anew(lambda: work({name: replace(each, chooses=()) for name, each in trainings.items()}))
+    return anew(work)({name: replace(each, chooses=()) for name, each in trainings.items()})
 
 
 def _said(cause: BaseException | None) -> str:

@@ -1,26 +1,40 @@
 """TRUNCATE, REFRESH and DROP remove rows also from snapshots that are older. No proof is about such a mixture."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import StringIO
 from threading import Timer
+from typing import TypeVar
 
 import numpy as np
 import psycopg
 import pytest
 
+from sqlsvm.ask.describe import describe
+from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.inspect import inspect
+from sqlsvm.ask.rows import on_all
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Programmable, Text
 from sqlsvm.engine.given import opened
 from sqlsvm.errors import EngineError
+from sqlsvm.lab.ask.counting import row_counts
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, write_csv
+from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
+from sqlsvm.run.unchosen import anew
 from tests.faults.profile import number
 from tests.ground.opened import build
 from tests.ground.sql_program import compiled
 from tests.ground.trained import training
 from tests.psql import answer
+
+T = TypeVar("T")
 
 SHOP = """
 CREATE TABLE f AS SELECT i AS k, i % 7 AS l, i % 3 = 0 AS y, sin(i) AS x FROM generate_series(1, 60) AS i;
@@ -118,8 +132,8 @@ ATTACHES = {
 }
 
 
-def struck(engine: Engine, dsn: str, table: str, change: str, moment: int) -> tuple[Model, bool]:
-    """Trained while another session makes a change before a statement after the snapshot. Each pass reads the table."""
+def striking(engine: Engine, dsn: str, change: str, moment: int, work: Callable[[], T]) -> tuple[T, bool]:
+    """The work, while another session makes a change before a statement after the snapshot."""
     seen, done = 0, False
 
     def change_once(text: str) -> None:
@@ -132,9 +146,67 @@ def struck(engine: Engine, dsn: str, table: str, change: str, moment: int) -> tu
 
     engine.on_statement = change_once
     try:
-        return train(engine, "m", joined(table), training(lam=0.1, sample=20, tol=1e-4, scale="none")), done
+        return work(), done
     finally:
         engine.on_statement = None
+
+
+def struck(engine: Engine, dsn: str, table: str, change: str, moment: int) -> tuple[Model, bool]:
+    """Each pass reads the table."""
+    asked = training(lam=0.1, sample=20, tol=1e-4, scale="none")
+    return striking(engine, dsn, change, moment, lambda: train(engine, "m", joined(table), asked))
+
+
+def counted(engine: Engine) -> list[float]:
+    options = ProblemOptions(label="y", scale="none")
+    with open_problem(engine, joined("parted"), options) as problem:
+        weights = read_beta(problem.scaling, {"weights": {"x": 1, "u": 1}})
+        return [each.count for each in row_counts(problem, weights, 1.0)]
+
+
+ASKED: dict[str, Callable[[Engine, Model], object]] = {
+    "evaluate": lambda engine, model: on_all(engine, model, lambda problem: evaluate(problem, model)),
+    "inspect": lambda engine, _: inspect(engine, joined("parted"), label="y").join_rows,
+    "describe": lambda engine, _: describe(engine, joined("parted"), label="y").rows,
+    "count": lambda engine, _: anew(counted)(engine),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_questions_are_asked_again(shop: Engine, postgres_dsn: str, what: str) -> None:
+    """Each answer is that of one state of the table."""
+    build(shop, PARENTS)
+    model = train(shop, "m", joined("parted"), training(lam=0.1, sample=20, tol=1e-4, scale="none"))
+    before, begun = ASKED[what](shop, model), False
+    with other(postgres_dsn) as theirs:
+        theirs.execute(ATTACHES["parted"])
+        after = ASKED[what](shop, model)
+        theirs.execute("ALTER TABLE parted DETACH PARTITION sub")
+        assert before != after
+        for moment in np.random.default_rng(8).permutation(np.arange(2, 42))[: number(40, 6)].tolist():
+            work = partial(ASKED[what], shop, model)
+            found, done = striking(shop, postgres_dsn, ATTACHES["parted"], moment, work)
+            assert found in (before, after), moment
+            theirs.execute("ALTER TABLE parted DETACH PARTITION sub" if done else "SELECT")
+            begun = begun or (done and found == after)
+    assert begun
+
+
+def test_folds_of_a_state_that_is_given_up_are_not_measured(shop: Engine, postgres_dsn: str) -> None:
+    """Without working tables each statement reads the table."""
+    build(shop, PARENTS)
+    shop.place(no_temp=True)
+    asked = {"m": training(lam=0.1, sample=20, tol=1e-4, folds=3, scale="none")}
+    (before,) = trained(shop, joined("parted"), asked)
+    with other(postgres_dsn) as theirs:
+        theirs.execute(ATTACHES["parted"])
+        (after,) = trained(shop, joined("parted"), asked)
+        theirs.execute("ALTER TABLE parted DETACH PARTITION sub")
+        for moment in np.random.default_rng(9).integers(2, 200, number(40, 8)).tolist():
+            work = partial(trained, shop, joined("parted"), asked)
+            (model,), done = striking(shop, postgres_dsn, ATTACHES["parted"], moment, work)
+            assert model.validation == {60: before, 80: after}[int(model.join_rows)].validation, moment
+            theirs.execute("ALTER TABLE parted DETACH PARTITION sub" if done else "SELECT")
 
 
 @pytest.mark.parametrize("table", ATTACHES)
@@ -162,6 +234,47 @@ def test_what_is_attached_is_read_from_the_beginning(
             assert model.objective_upper >= true.lower_bound, moment
             assert model.converged
             theirs.execute(undo if done else "SELECT")
+
+
+MANY = """
+CREATE TABLE hours (k INT, l INT, y BOOL, x FLOAT8) PARTITION BY RANGE (k);
+CREATE TABLE hour0 PARTITION OF hours FOR VALUES FROM (0) TO (8000);
+CREATE TABLE hour1 (LIKE hours);
+CREATE TABLE hour2 (LIKE hours);
+INSERT INTO hours SELECT i, i % 7, sin(i) > 0.3, sin(i) + cos(3 * i) FROM generate_series(0, 7999) AS i;
+INSERT INTO hour1 SELECT i, i % 7, sin(i) < 0.1, sin(i) FROM generate_series(8000, 13999) AS i;
+INSERT INTO hour2 SELECT i, i % 7, i % 3 = 0, 3 - sin(i) FROM generate_series(14000, 17999) AS i
+"""
+ATTACH = "ALTER TABLE hours ATTACH PARTITION hour{} FOR VALUES FROM ({}) TO ({})"
+LOADED = {1: ATTACH.format(1, 8000, 14000), 2: ATTACH.format(2, 14000, 18000)}
+DETACH = "ALTER TABLE hours DETACH PARTITION hour{}"
+
+
+def test_partitions_that_are_loaded_at_any_time(shop: Engine, postgres_dsn: str) -> None:
+    """Two, at moments of the clock. Each training has a model in the end, with bounds that are true of a state."""
+    build(shop, MANY)
+    asked = training(lam=0.1, sample=20, tol=1e-4, scale="none", in_memory=0, offload=False)
+    true: dict[int, Model] = {}
+    with other(postgres_dsn) as theirs:
+        for hour in (0, 1, 2):
+            theirs.execute(LOADED[hour] if hour else "SELECT")
+            model = train(shop, "m", joined("hours"), asked)
+            true[int(model.join_rows)] = model
+        took = sum(model.phases.values())
+        assert len({round(model.objective_upper, 2) for model in true.values()}) == 3
+        seed, moments = 11, number(200, 6)
+        for at in np.random.default_rng(seed).uniform(0.0, 1.5 * took, (moments, 2)):
+            theirs.execute(f"{DETACH.format(1)}; {DETACH.format(2)}")
+            timers = [Timer(t, theirs.execute, [LOADED[hour]]) for hour, t in enumerate(sorted(at), 1)]
+            for timer in timers:
+                timer.start()
+            model = train(shop, "m", joined("hours"), asked)
+            for timer in timers:
+                timer.join()
+            there = true[int(model.join_rows)]
+            assert model.converged
+            assert model.lower_bound <= there.objective_upper, at
+            assert model.objective_upper >= there.lower_bound, at
 
 
 def test_a_program_begins_again(shop: Engine, postgres_dsn: str) -> None:
