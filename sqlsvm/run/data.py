@@ -183,9 +183,10 @@ def _counted(
 
 def balanced(moments: Moments) -> tuple[float, ...]:
     """(W-, W+), or one for each class, such that all classes have the same total weight, and the average weight of a
-    row is 1."""
+    row is 1. One without rows, as may be without an intercept, takes no part."""
     rows = moments.of_codes or (moments.n_negative, moments.n - moments.n_negative)
-    return tuple(moments.n / (len(rows) * n) for n in rows)
+    there = sum(n > 0 for n in rows)
+    return tuple(moments.n / (there * n) if n > 0 else 1.0 for n in rows)
 
 
 def against_others(problem: Data) -> list[Data]:

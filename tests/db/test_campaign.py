@@ -7,10 +7,11 @@ import pytest
 from sqlsvm.engine.base import Engine
 from tests.ground.campaign import VARIED, drawn, run
 
-FOUND = (1020, 2027, 10005, 20139, 101013, 130163)
+FOUND = (1020, 2027, 10005, 20139, 101013, 130163, 300055)
 """These have found something: a group whose objective is 0 up to rounding, and nothing said so; the largest |x| of rows
 that weigh nothing, over all and in groups; a group of which all rows weigh nothing; a group whose features are
-measured from another origin, after which the next found its tables; scores that doubles do not tell apart."""
+measured from another origin, after which the next found its tables; scores that doubles do not tell apart; a group
+with one class, without an intercept and with balanced weights."""
 FEW, EACH, MORE = 50, 5, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
 PROVEN_IN_PSQL = (100057, 101057, 101207, 102007, 102307)

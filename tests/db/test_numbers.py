@@ -33,8 +33,8 @@ from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
+from tests.ground.brute import in_unit
 from tests.ground.joins import Join, star
-from tests.ground.losses import in_unit
 from tests.ground.opened import build
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import sensible, training

@@ -5,17 +5,22 @@ the scores that predict returns, where no digit is forgiven;
 converged is a gap of at most tol, or a note of what rounding may add;  evaluate is what the rows say.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import duckdb
+import ibis
 import numpy as np
-from sqlglot import parse_one
+import pandas as pd
+import polars as pl
 
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text, Values
+from sqlsvm.engine.given import opened
 from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
@@ -23,27 +28,30 @@ from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.rules import named
+from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import train_each
 from sqlsvm.run.training import Training
 from sqlsvm.solve.constraint import Constraint
+from sqlsvm.solve.solution import OnPass, Record
 from sqlsvm.store import open_store
+from tests.ground.brute import design, joined, numbers, penalised, psi
 from tests.ground.convex import optimum
 from tests.ground.joins import Join, words
-from tests.ground.losses import in_unit
 from tests.ground.trained import sensible
-from tests.typed import asked
 
 LOSSES = ("hinge", "hinge", "squared_hinge", "smooth_hinge", "logistic", "absolute", "squared", "huber", "quantile")
 CLOSE = 1e-5
 """How far doubles may put off what is computed from columns that are far from 0, as a share of F."""
 SMALL = 1e-7
 """The cone solver knows its optimum up to this share."""
-NEAR = 1e-6
-"""The width of a feature is measured in doubles. Where rows are 10^4 widths from 0, its rounding moves scores."""
 VARIED = 100_000
 """Seeds from here on also have maps, options without a name given, a fair covariance, PostgreSQL and psql."""
 STRANGE = 200_000
 """Seeds from here on also have odd names, NaN, reals, skewed keys, tables of a row or none, one pass, time splits."""
+GIVEN = 300_000
+"""Seeds from here on also have keys that are texts or reals, frames and ibis, trainings that are interrupted and go on;
+of the rest of STRANGE, one in three."""
+FRAMES = "pandas", "polars", "lists", "ibis"
 NAMES = ("", "NULL", "it's", 'a "quoted" one', "%s", "\\", "größe", "$1; --", " a", "a ")
 EXACT = 1e-10
 """What numpy loses in the sum of a few hundred rows, as a share."""
@@ -59,6 +67,10 @@ class Case:
     free: bool
     unnamed: tuple[str, ...] = ()
     place: str = "duckdb"
+    given: str = ""
+    """Frames in place of tables, of one of FRAMES."""
+    stopped: int = 0
+    """Interrupted after so many passes, and resumed."""
 
     @property
     def trained(self) -> Training:
@@ -75,6 +87,7 @@ class Case:
             "--l1": "l1" in options,
             "--constrain": "constrain" in options,
             "psql": self.place == "psql",
+            "one pass": options["max_passes"] == 1,
         }
         return tuple(name for name, is_so in found.items() if is_so)
 
@@ -150,6 +163,8 @@ def drawn(seed: int) -> Case:
     join = Join(script, {"f": f, "b": b, "e": e, "d": d}, f"SELECT {selected} FROM {text}")
     case = Case(seed, join, options, shape, options["intercept"] == "free")
     case = case if seed < VARIED else varied(case, own)
+    if seed >= GIVEN:
+        return given(case if seed % 3 else strange(case))
     return case if seed < STRANGE else strange(case)
 
 
@@ -201,6 +216,27 @@ def strange(case: Case) -> Case:
     return replace(case, options=options, join=replace(join, script=script, rows=tables))
 
 
+def given(case: Case) -> Case:
+    """Keys of other types; other ways to come to the same training."""
+    rng, join = np.random.default_rng((case.seed, 3)), case.join
+    kind = rng.choice(["INT", "TEXT", "REAL"], p=[0.7, 0.15, 0.15])
+    if kind != "INT" and case.shape != "parent":
+        keys = {name: columns["k"] for name, columns in join.rows.items() if "k" in columns}
+        made = {name: words(k) if kind == "TEXT" else (k + 0.1).astype(np.float32) for name, k in keys.items()}
+        tables = {
+            name: {**columns, "k": made[name]} if name in made else columns for name, columns in join.rows.items()
+        }
+        join = replace(
+            join, script=join.script.replace(" k INT", f" k {kind}").replace("(k INT", f"(k {kind}"), rows=tables
+        )
+    case, one = replace(case, join=join), rng.random()
+    if one < 0.1 and case.place == "duckdb":
+        return replace(case, given=str(rng.choice(FRAMES)))
+    if one < 0.25 and case.place != "psql":
+        return replace(case, stopped=int(rng.integers(1, 4)))
+    return case
+
+
 def far(rng: np.random.Generator) -> float:
     return float(10.0 ** rng.integers(-9, 10))
 
@@ -228,37 +264,76 @@ class Found:
 
 def run(engine: Engine, case: Case) -> Found:
     """AssertionError, or any error that is no refusal, if something is wrong."""
+    if case.given:
+        with opened(frames(case)) as here:
+            return checked(here, case)
     with case.join.created(engine):
-        try:
-            training = case.trained
-            validation = Validation({"m": training})
-            if case.place == "psql":
-                model = by_psql(engine, case.join.query, training)
-            else:
-                (model,) = train_each(engine, case.join.query, {"m": training}, on_fold=validation.measure)
-        except (DataError, OptionError, QueryError) as error:
+        return checked(engine, case)
+
+
+def frames(case: Case) -> Any:
+    """All tables but those without rows, which have no types there."""
+    tables = {name: columns for name, columns in case.join.rows.items() if len(next(iter(columns.values())))}
+    if made := {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lists": lists}.get(case.given):
+        return {name: made(columns) for name, columns in tables.items()}
+    connection = duckdb.connect()
+    for name, columns in tables.items():
+        connection.register("columns", columns)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM columns")
+    return ibis.duckdb.from_connection(connection)
+
+
+def lists(columns: Rows) -> Any:
+    return {name: values.tolist() for name, values in columns.items()}
+
+
+def checked(engine: Engine, case: Case) -> Found:
+    try:
+        training = case.trained
+        validation = Validation({"m": training})
+        model = trained(engine, case, training, validation)
+    except (DataError, OptionError, QueryError) as error:
+        return Found(False, 1.0, 0, refused=error.message)
+    except StatementError as error:  # psql has no other way to refuse
+        if case.place == "psql" and error.hint:
             return Found(False, 1.0, 0, refused=error.message)
-        except StatementError as error:  # psql has no other way to refuse
-            if case.place == "psql" and error.hint:
-                return Found(False, 1.0, 0, refused=error.message)
-            raise
-        if training.folds:
-            validation.of(model)
-        case = replace(case, options={**case.options, "loss": model.loss})
-        if not case.options.get("holdout"):
-            check_scores(engine, case, model)
-            rows = with_maps(model, asked(engine, parse_one(case.join.query, read=engine.dialect)))
-            for part, chosen, sign in parts(case, model, rows):
-                check(
-                    case,
-                    replace(part, notes=model.notes),
-                    {name: values[chosen] for name, values in rows.items()},
-                    sign[chosen],
-                )
-        evaluated(engine, case, model)
+        raise
+    if training.folds:
+        validation.of(model)
+    case = replace(case, options={**case.options, "loss": model.loss})
+    if not case.options.get("holdout"):
+        check_scores(engine, case, model)
+        rows = with_maps(model, joined(case.join.rows, case.join.query))
+        for part, chosen, sign in parts(case, model, rows):
+            own = {name: values[chosen] for name, values in rows.items()}
+            check(case, replace(part, notes=model.notes), own, sign[chosen])
+    evaluated(engine, case, model)
     rounded = any("rounding" in note for note in model.notes)
     obstacle = "" if model.converged else "rounding" if rounded else "passes"
     return Found(model.converged, model.gap, model.passes, obstacle)
+
+
+def trained(engine: Engine, case: Case, training: Training, validation: Validation) -> Model:
+    query, kept = case.join.query, Continuation()
+    if case.place == "psql":
+        return by_psql(engine, query, training)
+
+    def stop(record: Record) -> None:
+        if record.pass_ >= case.stopped:
+            raise KeyboardInterrupt
+
+    def train(continuation: Continuation, on_pass: OnPass | None = None) -> Model:
+        named = {"m": continuation} if case.stopped else {}
+        (model,) = train_each(engine, query, {"m": training}, lambda _: on_pass, named, on_fold=validation.measure)
+        return model
+
+    if not case.stopped:
+        return train(kept)
+    try:
+        return train(kept, stop)
+    except KeyboardInterrupt:
+        before = kept.last and Saved.from_json(json.loads(json.dumps(kept.last.as_json())))
+        return train(Continuation(before))
 
 
 def by_psql(engine: Engine, query: str, training: Training) -> Model:
@@ -277,10 +352,6 @@ def with_maps(model: Model, rows: Rows) -> Rows:
     return found
 
 
-def numbers(values: Values) -> Values:
-    return np.array([np.nan if e is None else e for e in values.tolist()], dtype=float)
-
-
 def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values, Values]]:
     """Each vector of weights, its rows, and their signs; of a label that is a number the label."""
     label, every = rows["y"], np.ones(len(rows["y"]), dtype=bool)
@@ -288,7 +359,7 @@ def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values,
         for part, value in zip(model.parts, model.classes, strict=True):
             yield part, every, np.where(label.astype(str) == str(value.value), 1.0, -1.0)
         return
-    sign = label.astype(float) if case.number else np.where(label.astype(float) > 0, 1.0, -1.0)
+    sign = signs_of(case, model, label)
     if model.groups:
         for part, group in zip(model.parts, model.groups, strict=True):
             yield part, rows["g"].astype(float) == float(str(group.value)), sign
@@ -296,10 +367,16 @@ def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values,
     yield model, every, sign
 
 
+def signs_of(case: Case, model: Model, label: Values) -> Values:
+    if case.number:
+        return label.astype(float)
+    return np.where(label.astype(str) == (model.positive or "1"), 1.0, -1.0)
+
+
 def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
-    x, beta, share, sign, constant = design(case, model, rows, sign)
+    x, beta, share, sign, constant = design(case.options, model, rows, sign)
     one = case.options["loss"]
-    classes, (lam, l1_weight) = not case.number, penalised(case, model, sign, share)
+    classes, (lam, l1_weight) = not case.number, penalised(case.options, model, sign, share, number=case.number)
     origin = np.full(len(x), 0.0 if one == "logistic" else 1.0) if classes else sign - model.label_centre
     signs = sign if classes else np.ones(len(x))
 
@@ -354,11 +431,11 @@ def check_scores(engine: Engine, case: Case, model: Model) -> None:
     rows = {name: values[known] for name, values in rows.items()}
     for part, chosen, sign in parts(case, model, rows):
         own = {name: values[chosen] for name, values in rows.items()}
-        scores, dropped = numbers(own.pop("score")), ("prediction", "probability")
+        scores, dropped = numbers(own.pop("score")) + part.threshold, ("prediction", "probability")
         own = {name: values for name, values in own.items() if name not in dropped}
-        _, beta, share, signs, constant = design(case, part, own, sign[chosen])
+        _, beta, share, signs, constant = design(case.options, part, own, sign[chosen])
         found, penalty = (
-            penalised(case, part, signs, share),
+            penalised(case.options, part, signs, share, number=case.number),
             np.delete(beta, constant) if constant is not None else beta,
         )
         lam, l1 = found
@@ -375,82 +452,6 @@ def check_scores(engine: Engine, case: Case, model: Model) -> None:
         )
 
 
-def penalised(case: Case, model: Model, sign: Values, share: Values) -> tuple[float, float]:
-    """lambda and l1 as they are in F."""
-    lam, l1 = model.lam, case.options.get("l1", 0.0)
-    if case.number and case.options["scale"] == "standard":
-        return in_unit(case.options["loss"], lam, l1, sign - model.label_centre, share, 1.0)
-    return lam, l1
-
-
-def design(case: Case, model: Model, rows: Rows, sign: Values) -> tuple[Values, Values, Values, Values, int | None]:
-    """The scaled columns, the weights of the model for them, the shares of the rows, and the place of the constant."""
-    options, names = case.options, [n for n in rows if n not in ("y", "w", "g")]
-    share = rows["w"].astype(np.longdouble) if options.get("weight") else np.ones(len(sign), dtype=np.longdouble)
-    if case.options["nulls"] == "drop":
-        kept = np.ones(len(sign), dtype=bool)
-        for n in names:
-            kept &= np.array([v is not None and v == v for v in rows[n].tolist()])
-        rows, sign, share = {n: v[kept] for n, v in rows.items()}, sign[kept], share[kept]
-    weights = options.get("class_weight")
-    if weights == "balanced":
-        each = [share[sign == s].sum() for s in (-1.0, 1.0)]
-        share = share * np.where(sign > 0, sum(each) / each[1], sum(each) / each[0])
-    elif weights:
-        share = share * np.where(sign > 0, weights[1], weights[0])
-    share = share / share.sum()
-    columns, beta = [], []
-    constant = None if options["intercept"] is False else 0
-    if constant is not None:
-        columns.append(np.ones(len(sign)))
-        beta.append(model.scaled_intercept)
-    for w in model.weights:
-        values = rows[w.feature]
-        if w.category is not None:
-            columns.append(np.array([float(v == w.category) for v in values.tolist()]))
-            beta.append(w.scaled_weight)
-            continue
-        v = numbers(values).astype(np.longdouble)
-        known = ~np.isnan(v)
-        here = share[known].sum()
-        mean = (share[known] @ v[known]) / here if here else 0.0
-        v = np.where(known, v, mean)
-        centred, meets = v - share @ v, share > 0
-        width = np.longdouble(1.0)
-        if options["scale"] == "standard":
-            found = np.sqrt(share @ centred**2)
-            width = found if found > 1e-12 * np.abs(v[meets]).max(initial=0.0) else width
-        if options["scale"] == "maxabs":
-            width = np.abs(v[meets]).max(initial=0.0) or width
-        own = w.scaled_weight / w.weight if w.weight and w.scaled_weight else width
-        width = np.longdouble(own) if abs(own - width) <= NEAR * width else width
-        centring = options["scale"] == "standard" and constant is not None
-        columns.append(((centred if centring else v) / width).astype(float))
-        beta.append(w.scaled_weight)
-    return np.column_stack(columns), np.array(beta), share.astype(float), sign, constant
-
-
-def psi(loss: str, z: Values) -> Values:
-    match loss:
-        case "hinge":
-            return np.maximum(z, 0.0)
-        case "squared_hinge":
-            return np.maximum(z, 0.0) ** 2
-        case "smooth_hinge":
-            return np.where(z > 0.5, z, np.where(z < -0.5, 0.0, (z + 0.5) ** 2 / 2.0))
-        case "logistic":
-            return np.logaddexp(0.0, z)
-        case "absolute":
-            return np.abs(z)
-        case "squared":
-            return z * z / 2.0
-        case "huber":
-            return np.where(np.abs(z) <= 1.0, z * z / 2.0, np.abs(z) - 0.5)
-        case "quantile":
-            return np.maximum(0.5 * z, -0.5 * z)
-    raise ValueError(loss)
-
-
 def evaluated(engine: Engine, case: Case, model: Model) -> None:
     """The accuracy is that of the scores of all rows, up to those about 0."""
     try:
@@ -459,12 +460,12 @@ def evaluated(engine: Engine, case: Case, model: Model) -> None:
         return
     if not isinstance(found, Evaluation) or case.options.get("holdout") or case.options.get("weight"):
         return
-    rows = with_maps(model, asked(engine, parse_one(case.join.query, read=engine.dialect)))
-    sign = np.where(rows["y"].astype(float) > 0, 1.0, -1.0)
-    x, beta, _, sign, _ = design(replace(case, options={**case.options, "class_weight": None}), model, rows, sign)
+    rows = with_maps(model, joined(case.join.rows, case.join.query))
+    sign = signs_of(case, model, rows["y"])
+    x, beta, _, sign, _ = design({**case.options, "class_weight": None}, model, rows, sign)
     if case.options.get("class_weight") or case.options["scale"] == "maxabs":
         return  # the widths are those of other weights
-    scores = x @ beta
+    scores = x @ beta - model.threshold
     clear = np.abs(scores) > 1e-4 * max(1e-300, float(np.abs(scores).max(initial=0.0)))
     wrong, unclear = float(np.mean(clear & (np.sign(scores) != sign))), float(np.mean(~clear))
     assert wrong - 1e-9 - found_blur(found) <= 1.0 - found.accuracy.value <= wrong + unclear + 1e-9 + found_blur(found)

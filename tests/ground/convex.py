@@ -2,16 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import clarabel
 import numpy as np
 from scipy import sparse
 
-from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.constraint import Constraint
-
+Array = np.ndarray[Any, Any]
 Column = Any  # a sparse matrix
+
+
+class Held(Protocol):
+    """rows beta + shifts >= 0"""
+
+    @property
+    def rows(self) -> Array: ...
+    @property
+    def shifts(self) -> Array: ...
+
 
 Sides = Sequence[tuple[float, float, float, float, float | None]]
 """(way, tube, slope, bend, slope beyond): slope w + bend w^2 / 2 for w = max(0, way z - tube), linear from where the
@@ -83,7 +91,7 @@ def optimum(
     l1: float = 0.0,
     constant: int | None = None,
     free: bool = False,
-    constraint: Constraint | None = None,
+    constraint: Held | None = None,
     option: float = 0.0,
 ) -> Array:
     """beta. `constant` is the place of the intercept, and `option` the parameter that a loss has."""
@@ -98,7 +106,7 @@ def optimum(
         problem.at_least_zero({beta: way * sparse.identity(d), size: sparse.identity(d)}, np.zeros(d))
     scores = sparse.csc_matrix(-signs[:, None] * rows)  # z = origins + scores beta
     _losses(problem, loss, option, {beta: scores}, origins, shares, eye)
-    if constraint is not None and len(constraint):
+    if constraint is not None and len(constraint.rows):
         problem.at_least_zero({beta: sparse.csc_matrix(constraint.rows)}, constraint.shifts)
     return problem.solve()[0][beta]
 
