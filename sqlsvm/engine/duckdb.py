@@ -206,7 +206,7 @@ class DuckDB(Engine):
         return self._run(lambda: _rows(self._send(self.text(statement), parameters)))
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
-        answer = self._ask(self.text(exp.Describe(this=query.copy())))
+        answer = self._ask(Text(f"DESCRIBE {self.text(query)}"))
         return tuple(Column(name, type, _kind(type)) for name, type, *_ in answer)
 
     def table_names(self) -> tuple[str, ...]:

@@ -366,7 +366,7 @@ class Postgres(PgCatalog):
 
     def _shape(self, query: exp.Query) -> pq.abc.PGresult:
         """The columns that a query returns, without rows."""
-        nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
+        nothing = exp.select("*").from_(query.subquery("q")).limit(0, copy=False)
         return self._result(self._send(self.text(nothing)))
 
     def _column(self, result: pq.abc.PGresult, place: int) -> Values:

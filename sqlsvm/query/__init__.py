@@ -3,16 +3,17 @@
 No database is needed here. Facts that only the database knows are passed as values, in three steps:
 
     select = parse(text, engine.dialect)
-    columns = {s.alias: engine.describe(s.probe) for s in sources(select, engine.fold)}
-    query = feature_query(text, select, columns, engine.fold, dialect=engine.dialect, label="late")
+    items = sources(select, engine.fold)
+    columns = {item.alias: engine.describe(item.probe) for item in items}
+    query = feature_query(text, select, items, columns, engine.fold, dialect=engine.dialect, label="late")
     query = ruled(query, Facts(engine))
 
-`functions(select, engine.dialect, engine.fold)` names every function called. The caller asks the database whether one
-of them is volatile: only the functions that come with the engine are known here.
+`sent(text, engine.dialect).functions(engine.fold)` names every function called. The caller asks the database whether
+one of them is volatile: only the functions that come with the engine are known here.
 """
 
 from sqlsvm.query.assemble import feature_query
-from sqlsvm.query.guards import check_view, functions, functions_in
+from sqlsvm.query.guards import check_view
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
@@ -28,8 +29,6 @@ __all__ = [
     "Term",
     "check_view",
     "feature_query",
-    "functions",
-    "functions_in",
     "parse",
     "sources",
 ]

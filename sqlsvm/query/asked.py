@@ -21,7 +21,7 @@ from sqlsvm.query.ir import Fold
 from sqlsvm.query.joins import conjuncts
 from sqlsvm.query.line import End, ends_of
 from sqlsvm.query.names import Scope
-from sqlsvm.query.sources import Source, from_items, source_of
+from sqlsvm.query.sources import Source, from_items, probe_of, source_of
 
 Describe = Callable[[exp.Select], tuple[Column, ...] | None]
 """The columns of a query; None if it is not valid."""
@@ -138,7 +138,7 @@ class Asker:
     def described(self, query: exp.Select) -> tuple[Column, ...] | None:
         """The columns of a query that may read CTEs."""
         source = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("r")))
-        return self.describe(source_of(source, self.around, self.scope.fold).probe)
+        return self.describe(probe_of(source, self.around, self.scope.fold))
 
 
 @dataclass(frozen=True)

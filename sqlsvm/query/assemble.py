@@ -14,12 +14,13 @@ from sqlsvm.query.ir import Feature, Fold, Parsed, Relation
 from sqlsvm.query.joins import Joins, joins_of, left_joins
 from sqlsvm.query.names import Scope
 from sqlsvm.query.outputs import check_features, find, outputs
-from sqlsvm.query.sources import Source, sources
+from sqlsvm.query.sources import Source
 
 
 def feature_query(
     text: str,
     select: exp.Select,
+    items: tuple[Source, ...],
     columns: Mapping[str, tuple[Column, ...]],
     fold: Fold,
     *,
@@ -30,9 +31,8 @@ def feature_query(
     top: Sequence[str] = (),
     audited: Sequence[str] = (),
 ) -> Parsed:
-    """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is "other",
-    or "categorical" where that is forced, until `with_kinds` sets it. `audited` names the last outputs."""
-    items = sources(select, fold)
+    """The query taken apart. `items` are its `sources`, and `columns` has those of each by its alias. The kind of each
+    feature is "other", or "categorical" where that is forced, until `kinds` sets it. `audited`: the last outputs."""
     joins = joins_of(select, items, Scope(dialect, fold, columns, named=_named(select, dialect, fold)))
     found, compared = apart(outputs(select, joins.scope), audited)
     found = _limited(_forced_categorical(found, categorical, joins.scope), top, joins.scope)

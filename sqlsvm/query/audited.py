@@ -16,12 +16,12 @@ HINT = "name an output of the query, or write an expression over one relation, s
 
 def with_audited(select: exp.Select, texts: Sequence[str], dialect: str, fold: Fold) -> exp.Select:
     """The query with one more output for each text: a copy of the output of that name, or an expression."""
+    if not texts:
+        return select
     outputs = {item.alias_or_name: item.unalias() for item in select.expressions}
     items = [outputs.get(meant(text, outputs, fold) or "") or _expression(text, dialect) for text in texts]
     named = (exp.alias_(item.copy(), _NAME.format(i), quoted=True) for i, item in enumerate(items))
-    select = select.copy()
-    select.set("expressions", [*select.expressions, *named])
-    return select
+    return select.select(*named)
 
 
 def _expression(text: str, dialect: str) -> exp.Expression:

@@ -20,7 +20,7 @@ from sqlsvm.query.forms import IN_FROM, outer_expressions
 from sqlsvm.query.guards import Fragment, as_typed, varying
 from sqlsvm.query.ir import MADE, VALUE, Fold, Once
 from sqlsvm.query.joins import conjuncts
-from sqlsvm.query.sources import ORIGINAL, from_items, source_of
+from sqlsvm.query.sources import ORIGINAL, from_items, probe_of
 
 _AROUND = exp.Subquery, exp.Exists, exp.In, exp.Any, exp.All
 """What makes a value of a query."""
@@ -43,10 +43,11 @@ class _Item:
 
 
 def computed(select: exp.Select, dialect: str, fold: Fold, describe: Describe, *, answer: bool = True) -> exp.Select:
-    """A FormError if a sub-query is about several relations. Without `answer` sub-queries stay as they are typed."""
+    """The SELECT itself changes. A FormError if a sub-query is about several relations. Without `answer` sub-queries
+    stay as they are typed."""
     if not any(map(_values, outer_expressions(select))):
         return select
-    made = _Computing(select.copy(), dialect, fold, describe)
+    made = _Computing(select, dialect, fold, describe)
     made.outputs()
     made.conditions()
     return made.found(answer)
@@ -134,7 +135,7 @@ class _Computing:
         return item is self.of_all if self.of_all else self._is_valid(item.wrapped({value: VALUE}, []))
 
     def _is_valid(self, item: exp.Subquery) -> bool:
-        return self.describe(source_of(item, self.select, self.fold).probe) is not None
+        return self.describe(probe_of(item, self.select, self.fold)) is not None
 
     def found(self, answer: bool) -> exp.Select:
         for item in self.items:

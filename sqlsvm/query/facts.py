@@ -275,8 +275,8 @@ def _sizes(keys: Values) -> Values:
 
 def probe(relation: Relation, values: Sequence[exp.Expression]) -> exp.Select:
     """SELECT the values. They get numbers as names: the name of an output can be an expression that is too long."""
-    named = (exp.alias_(value.copy(), f"c{n}", quoted=True) for n, value in enumerate(values))
-    return exp.select(*named).from_(relation.source.copy())
+    named = (exp.alias_(value.copy(), f"c{n}", quoted=True, copy=False) for n, value in enumerate(values))
+    return exp.Select(expressions=[*named]).from_(relation.source.copy(), copy=False)
 
 
 def one(engine: Engine, query: exp.Query) -> dict[str, float]:

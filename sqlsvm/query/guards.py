@@ -40,16 +40,23 @@ class Fragment:
         return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def functions(select: exp.Query, dialect: str, fold: Fold) -> tuple[Called, ...]:
-    """All functions that the query calls: all names before a parenthesis in the text that is sent. Some of them may be
-    types or keywords; none is missing."""
-    return functions_in(select.sql(dialect=dialect), dialect, fold)
+@dataclass(frozen=True)
+class Sent:
+    """The text of a query as it is sent, and its tokens."""
 
+    text: str
+    tokens: Sequence[Token]
 
-def functions_in(text: str, dialect: str, fold: Fold) -> tuple[Called, ...]:
-    """With the operators of a schema, which stand for functions: OPERATOR("public".=)"""
-    operators = {(quoted or fold(plain, False), symbol) for quoted, plain, symbol in _OPERATORS.findall(text)}
-    return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(_tokens(text, dialect))} | operators))
+    @classmethod
+    def of(cls, query: exp.Query | str, dialect: str) -> "Sent":
+        text = query if isinstance(query, str) else query.sql(dialect=dialect)
+        return cls(text, Dialect.get_or_raise(dialect).tokenize(text))
+
+    def functions(self, fold: Fold) -> tuple[Called, ...]:
+        """All names before a parenthesis. Some of them may be types or keywords; none that is called is missing. With
+        the operators of a schema, which stand for functions: OPERATOR("public".=)"""
+        operators = {(quoted or fold(plain, False), symbol) for quoted, plain, symbol in _OPERATORS.findall(self.text)}
+        return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(self.tokens)} | operators))
 
 
 _RESERVED = {
@@ -68,10 +75,6 @@ of a catalog."""
 
 Word = tuple[str, bool]
 """A name, and whether it is quoted."""
-
-
-def _tokens(text: str, dialect: str) -> list[Token]:
-    return list(Dialect.get_or_raise(dialect).tokenize(text))
 
 
 def _called(tokens: Sequence[Token]) -> Iterator[tuple[Word, Word]]:
@@ -124,7 +127,7 @@ def check_view(text: str, dialect: str) -> None:
     if not isinstance(query, exp.Query):
         return
     try:
-        _reads_the_same(query, _tokens(text, dialect))
+        _reads_the_same(query, Sent.of(text, dialect).tokens)
         if refusal := _other_rows(query, dialect):
             raise refusal
     except QueryError as error:

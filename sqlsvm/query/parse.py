@@ -1,6 +1,7 @@
 """Text -> one SELECT, or a QueryError that names the place."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import sqlglot
@@ -12,7 +13,7 @@ from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.forms import ONE_SELECT, check_form
-from sqlsvm.query.guards import Fragment, check_reads
+from sqlsvm.query.guards import Fragment, Sent, check_reads
 from sqlsvm.query.outputs import check_features
 from sqlsvm.query.sources import from_items
 from sqlsvm.query.whole import whole
@@ -38,15 +39,20 @@ def parse(text: str, dialect: str, because: FormError | None = None) -> exp.Sele
     """The one SELECT in `text`, without comments, after all checks that need no database. If it is no plain join, or
     could not be taken apart `because` of something, it is SELECT * FROM the whole query. A text is often parsed again
     at once."""
-    query, refusal = _parsed(text, dialect)
+    query, _, refusal = _parsed(text, dialect)
     if refusal := because or refusal:
         return whole(query.copy(), refusal, dialect)
     assert isinstance(query, exp.Select)
     return query.copy()
 
 
+def sent(text: str, dialect: str) -> Sent:
+    """What is sent of a text if it is parsed and no more."""
+    return _parsed(text, dialect)[1]
+
+
 @lru_cache(maxsize=4)
-def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
+def _parsed(text: str, dialect: str) -> tuple[exp.Query, Sent, FormError | None]:
     """With the error that says why it is no plain join."""
     tokens = _statement(_tokens(text, dialect))
     try:
@@ -56,9 +62,9 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
         for node in query.walk():
             node.pop_comments()
         _keep_calls(query, dialect)
-        sent = _tokens(query.sql(dialect=dialect), dialect)
-        _faithful(tokens, sent)
-        check_reads(query, sent, dialect)
+        written = Sent.of(query, dialect)
+        _faithful(tokens, written.tokens)
+        check_reads(query, written.tokens, dialect)
         refusal = _refusal(turned(query), dialect)
         if LANGUAGES[dialect].names_files and isinstance(query, exp.Select) and query.args.get("from_"):
             _name_files(query)
@@ -66,7 +72,7 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, FormError | None]:
         sql.keep_names(sql.without_places(query))
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
-    return query, refusal
+    return query, written, refusal
 
 
 def _refusal(query: exp.Query, dialect: str) -> FormError | None:
@@ -130,7 +136,7 @@ def _syntax_error(error: ParseError, text: str) -> QueryError:
     return QueryError(f"syntax error at line {place['line']}, column {column}, near {near}", hint=hint)
 
 
-def _faithful(tokens: list[Token], sent: list[Token]) -> None:
+def _faithful(tokens: Sequence[Token], sent: Sequence[Token]) -> None:
     """We send the tree, not the text. Refuse two things that are known to differ: a quoted function name loses its
     quotes, and a JOIN without a condition becomes a comma."""
     for lost in _called_quoted(tokens) - _called_quoted(sent):
@@ -169,7 +175,7 @@ def _is_infix(node: exp.Binary, dialect: str) -> bool:
     return probe.sql(dialect=dialect).startswith("a ")
 
 
-def _called_quoted(tokens: list[Token]) -> set[str]:
+def _called_quoted(tokens: Sequence[Token]) -> set[str]:
     """Quoted names before a parenthesis and not after a dot."""
     triples = zip([None, *tokens], tokens, tokens[1:], strict=False)
     return {
@@ -181,7 +187,7 @@ def _called_quoted(tokens: list[Token]) -> set[str]:
     }
 
 
-def _count(tokens: list[Token], kind: TokenType) -> int:
+def _count(tokens: Sequence[Token], kind: TokenType) -> int:
     return sum(token.token_type is kind for token in tokens)
 
 

@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlsvm.engine.base import Bound, Called, Column, Engine, Meaning, StatementError
 from sqlsvm.errors import FormError, QueryError, SqlsvmError, nearest
-from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, functions, functions_in, parse, sources
+from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, parse, sources
 from sqlsvm.query.answers import answered
 from sqlsvm.query.asked import asker_of, sub_queries
 from sqlsvm.query.audited import with_audited
@@ -19,9 +19,12 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.faults import Fault, fault, stays
 from sqlsvm.query.folding import folded
 from sqlsvm.query.forms import check_form
+from sqlsvm.query.guards import Sent
 from sqlsvm.query.ir import MADE
 from sqlsvm.query.names import distinct
+from sqlsvm.query.parse import sent
 from sqlsvm.query.rewrites import ruled
+from sqlsvm.query.sources import source_of
 from sqlsvm.query.whole import RESULT
 from sqlsvm.query.whole import named as names_of
 
@@ -66,7 +69,7 @@ def taken_apart(
 def fast(engine: Engine, query: exp.Query) -> exp.Query:
     """A query that returns the same rows sooner: with answers in place of its sub-queries, where there are any."""
     try:
-        tree = check_form(query, engine.dialect)
+        tree = check_form(query.copy(), engine.dialect)
         if any(output.is_star for output in tree.expressions):  # it would show what is made for the answers
             return query
         return computed(tree, engine.dialect, engine.fold, partial(_valid, engine))
@@ -118,23 +121,25 @@ def _taken_apart(
     engine: Engine, text: str, because: FormError | None, *, answer: bool = True, **roles: Unpack[Roles]
 ) -> FeatureQuery:
     """`because`: why it is made as a whole."""
-    tree = parse(text, engine.dialect, because)
-    tree = with_audited(tree, roles.get("audited", ()), engine.dialect, engine.fold)
-    typed, tree = tree, engine.bound(tree, again=isinstance(text, Bound))
+    plain = parse(text, engine.dialect, because)
+    typed = with_audited(plain, roles.get("audited", ()), engine.dialect, engine.fold)
+    tree = engine.bound(typed, again=isinstance(text, Bound))
+    written = sent(text, engine.dialect) if tree is plain else Sent.of(tree, engine.dialect)
+    _check_functions(engine, written.functions(engine.fold))
     if tree is not typed and not isinstance(text, Bound):
         text = _written(tree, len(roles.get("audited", ())), engine.dialect)
-    _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     valid = partial(_valid, engine)
     tree = computed(tree, engine.dialect, engine.fold, valid, answer=answer)
     tree = folded(tree, engine) if answer else tree
     _name_twins(engine, tree)
-    columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
+    items = sources(tree, engine.fold)
+    columns = {item.alias: _describe(engine, item) for item in items}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
         check_view(view, engine.dialect)
-    called = [f for view in views for f in functions_in(view, engine.dialect, engine.fold)]
+    called = [f for view in views for f in Sent.of(view, engine.dialect).functions(engine.fold)]
     _check_functions(engine, called, "a view that the query reads calls it")
-    return feature_query(text, tree, columns, engine.fold, dialect=engine.dialect, **roles)
+    return feature_query(text, tree, items, columns, engine.fold, dialect=engine.dialect, **roles)
 
 
 def _written(tree: exp.Select, audited: int, dialect: str) -> Bound:
@@ -152,8 +157,8 @@ def named(engine: Engine, text: str) -> tuple[list[exp.Table], list[Called]]:
     """The tables that a bound query names, and the functions, also those of views."""
     tree = parse(text, engine.dialect)
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
-    texts = (tree.sql(dialect=engine.dialect), *engine.view_texts(tables))
-    return tables, sorted({f for each in texts for f in functions_in(each, engine.dialect, engine.fold)})
+    every = (sent(text, engine.dialect), *(Sent.of(view, engine.dialect) for view in engine.view_texts(tables)))
+    return tables, sorted({f for each in every for f in each.functions(engine.fold)})
 
 
 def naming(engine: Engine, text: str) -> exp.Query | None:
@@ -172,12 +177,12 @@ def meanings(engine: Engine, text: str) -> tuple[Meaning, ...] | None:
 
 def _name_twins(engine: Engine, tree: exp.Select) -> None:
     """Where the whole is made and a star lists its columns, two of them may have one name."""
-    first, alias = sources(tree, engine.fold)[0], tree.args["from_"].this.args.get("alias")
-    if first.alias != RESULT or alias.args.get("columns"):
+    item = tree.args["from_"].this
+    if item.alias != RESULT or MADE not in item.meta or item.args["alias"].args.get("columns"):
         return
-    names = [column.name for column in _describe(engine, first)]
+    names = [column.name for column in _describe(engine, source_of(item, tree, engine.fold))]
     if (found := distinct(names, lambda name: engine.fold(name, True))) != names:
-        alias.set("columns", names_of(found))
+        item.args["alias"].set("columns", names_of(found))
 
 
 def _valid(engine: Engine, query: exp.Select) -> tuple[Column, ...] | None:

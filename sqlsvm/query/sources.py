@@ -45,7 +45,12 @@ def from_items(select: exp.Select) -> list[exp.Expression]:
     return [item.this for item in [*([first] if first else []), *(select.args.get("joins") or [])]]
 
 
-def source_of(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
+def probe_of(item: exp.Subquery, select: exp.Select, fold: Fold) -> exp.Select:
+    """SELECT * FROM an item that is for nothing else."""
+    return exp.select("*").from_(source_of(item, select, fold, copy=False).expression, copy=False)
+
+
+def source_of(item: exp.Expression, select: exp.Select, fold: Fold, *, copy: bool = True) -> Source:
     """The item with a quoted alias and the CTEs that it needs."""
     original = sql.noted(item, ORIGINAL)
     written = original if isinstance(original, exp.Expr) else item
@@ -55,9 +60,10 @@ def source_of(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
     path = () if named and isinstance(written, exp.Subquery) else tuple(_folded(part, fold) for part in parts)
     alias = _folded(named, fold) if named else path[-1]
     needed = _needed_ctes(item, select, fold)
+    item = item.copy() if copy else item
     if needed is None:
-        return Source(alias, path, _aliased(item.copy(), alias))
-    inner = exp.select("*").from_(item.copy())
+        return Source(alias, path, _aliased(item, alias))
+    inner = exp.select("*").from_(item, copy=False)
     inner.set("with_", needed)
     made = exp.Subquery(this=inner)
     if item._meta:

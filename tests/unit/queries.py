@@ -92,11 +92,10 @@ def taken_apart(
     known = {name: names.split() for name, names in TABLES.items()} | dict(tables or {})
     select = with_audited(parse(text, dialect), audited, dialect, fold)
     select = computed(select, dialect, fold, lambda query: None)
-    described = {
-        s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in sources(select, fold)
-    }
+    items = sources(select, fold)
+    described = {s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in items}
     roles = {"label": label, "weight": weight, "categorical": categorical, "audited": audited}
-    return feature_query(text, select, described, fold, dialect=dialect, **roles)  # type: ignore[arg-type]
+    return feature_query(text, select, items, described, fold, dialect=dialect, **roles)  # type: ignore[arg-type]
 
 
 def lines(query: FeatureQuery) -> list[str]:

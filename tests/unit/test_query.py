@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.errors import QueryError
-from sqlsvm.query import Relation, feature_query, functions, parse, sources
+from sqlsvm.query import Relation, feature_query, parse, sources
 from sqlsvm.query.facts import probe
+from sqlsvm.query.parse import sent
 from sqlsvm.query.rewrites.kinds import kinds
 from tests.unit.queries import Case, NoKeys, cases, columns, fold_duckdb, fold_postgres, lines, read
 
@@ -120,7 +121,7 @@ def test_sources() -> None:
 
 def test_functions() -> None:
     text = "SELECT my.F(x), upper(a::varchar(3)), (SELECT g(1)) FROM (SELECT h(1), 'i(1)' FROM t WHERE a IN (1)) s"
-    found = set(functions(parse(f"SELECT a FROM ({text}) AS t", "postgres"), "postgres", fold_postgres))
+    found = set(sent(f"SELECT a FROM ({text}) AS t", "postgres").functions(fold_postgres))
     assert {("my", "f"), ("", "upper"), ("", "g"), ("", "h")} <= found
     assert not {"i", "a", "t", "from", "in"} & {name for _, name in found}
 
@@ -129,7 +130,7 @@ def test_functions() -> None:
 def test_a_plain_join_calls_nothing(dialect: str) -> None:
     """So the catalog is not asked for functions, which in DuckDB takes longer than most queries."""
     text = "SELECT a FROM t JOIN u USING (k) JOIN v ON (v.j = u.j) AND (v.l = u.l OR (v.l IN (1, 2))) WHERE (a > (1))"
-    assert functions(parse(text, dialect), dialect, fold_postgres) == ()
+    assert sent(text, dialect).functions(fold_postgres) == ()
 
 
 class Typed(NoKeys):
@@ -226,8 +227,9 @@ def test_reading_leaves_the_tree_alone() -> None:
     select = parse(text, "duckdb")
     before = select.sql("duckdb")
     described = {"c": columns("a"), "f": columns("a", "month")}
-    first = feature_query(text, select, described, fold_duckdb, dialect="duckdb")
-    assert feature_query(text, select, described, fold_duckdb, dialect="duckdb") == first
+    items = sources(select, fold_duckdb)
+    first = feature_query(text, select, items, described, fold_duckdb, dialect="duckdb")
+    assert feature_query(text, select, items, described, fold_duckdb, dialect="duckdb") == first
     assert select.sql("duckdb") == before
 
 

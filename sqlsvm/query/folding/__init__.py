@@ -14,8 +14,8 @@ from sqlsvm.query.sources import from_items
 
 
 def folded(tree: exp.Select, engine: Engine) -> exp.Select:
-    """With a SELECT that groups tables in place of each that groups a join. Where a whole join is made, with the number
-    of its rows."""
+    """The same tree, with a SELECT that groups tables in place of each that groups a join. Where a whole join is made,
+    with the number of its rows."""
     made = any(sql.noted(item, MADE) for item in from_items(tree))
     if not made and not any(map(groups_rows, tree.find_all(exp.Select))):
         return tree

@@ -40,23 +40,19 @@ _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "with_"
 
 
 def all_folded(tree: exp.Select, engine: Engine) -> exp.Select:
-    """Why a part is made is said as it was, and what is not made."""
-    tree = tree.copy()
+    """The tree itself changes. Why a part is made is said as it was, and what is not made."""
     for item in from_items(tree):
-        if once := _once(item, tree, engine):
+        once = sql.noted(item, MADE) or part(source_of(item, tree, engine.fold).expression, engine.dialect)
+        if isinstance(once, Once):
             item.meta[MADE] = once._replace(size=_size_of(item, tree, engine))
     for select, outside in list(_alone(tree, ())):
         if groups_rows(select) and (found := groups_of(select, outside, engine)):
             select.replace(found)
     for item in from_items(tree):
-        if once := _once(item, tree, engine):
+        if isinstance(once := sql.noted(item, MADE), Once):
             source = source_of(item, tree, engine.fold).expression
             item.meta[MADE] = once._replace(spared=_spared(source), varying=varying(source, engine.dialect))
     return tree
-
-
-def _once(item: exp.Expression, tree: exp.Select, engine: Engine) -> Once | None:
-    return part(source_of(item, tree, engine.fold).expression, engine.dialect)
 
 
 def _spared(source: exp.Expression) -> str | None:
