@@ -45,7 +45,7 @@ def demo(dsn: str, output: str) -> int:
 
     check_place(output)
     with connect(dsn) as engine:
-        made = shop.make(engine, shop.schema_in(dsn))
+        made = shop.make(engine)
         show_answer(shop.introduction(made))
         code = _play(engine, made.query)
         _report(engine, output)
@@ -58,7 +58,7 @@ def _query_written(made: "Shop") -> bool:
     from sqlsvm.demo import QUERY_FILE
 
     file = Path(QUERY_FILE)
-    if made.schema is None or file.exists():
+    if not made.kept or file.exists():
         return False
     with writing(file) as out:
         out.write(f"{made.query}\n")

@@ -1,6 +1,6 @@
 """`sqlsvm demo`: make the tables of a small shop whose join is large, and explain each step."""
 
-from sqlsvm.demo.make import LABEL, MODEL, QUERY, QUERY_FILE, SCHEMA, Shop, make, schema_in
+from sqlsvm.demo.make import LABEL, MODEL, QUERY, QUERY_FILE, SCHEMA, Shop, make
 from sqlsvm.demo.shop import shop
 from sqlsvm.demo.story import introduction, next_steps
 
@@ -14,6 +14,5 @@ __all__ = [
     "introduction",
     "make",
     "next_steps",
-    "schema_in",
     "shop",
 ]

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from sqlsvm.demo.shop import shop
 from sqlsvm.engine import lasting
@@ -20,16 +20,15 @@ MODEL = "returned"
 QUERY_FILE = "shop.sql"
 
 # An item meets every tag of its product, and every visit of its customer: two many-to-many joins.
-QUERY = """\
-SELECT i.returned, i.quantity, i.discount, o.channel, o.express, c.age, c.segment,
-       p.price, p.category, t.tag, v.device, v.minutes
-FROM items i
-JOIN orders o ON o.id = i.order_id
-JOIN customers c ON c.id = o.customer_id
-JOIN products p ON p.id = i.product_id
-JOIN product_tags pt ON pt.product_id = i.product_id
-JOIN tags t ON t.id = pt.tag_id
-JOIN visits v ON v.customer_id = o.customer_id"""
+QUERY = f"""\
+SELECT i.returned, i.discount, o.channel, o.express, c.age, p.price, p.category, t.tag, v.device
+FROM {SCHEMA}.items i
+JOIN {SCHEMA}.orders o ON o.id = i.order_id
+JOIN {SCHEMA}.customers c ON c.id = o.customer_id
+JOIN {SCHEMA}.products p ON p.id = i.product_id
+JOIN {SCHEMA}.product_tags pt ON pt.product_id = i.product_id
+JOIN {SCHEMA}.tags t ON t.id = pt.tag_id
+JOIN {SCHEMA}.visits v ON v.customer_id = o.customer_id"""
 
 _TYPES = {
     **dict.fromkeys(("id", "order_id", "customer_id", "product_id", "tag_id", "quantity"), "int"),
@@ -46,49 +45,43 @@ class Shop:
     query: str
     engine: str
     url: str
-    schema: str | None
+    kept: bool
     rows: int
     seconds: float
 
 
-def schema_in(url: str) -> str | None:
-    """The schema for the shop; None (the default schema) in a database that does not outlive its session."""
-    return SCHEMA if lasting(url) else None
-
-
-def make(engine: Engine, schema: str | None) -> Shop:
-    """Make and fill the shop's tables."""
+def make(engine: Engine) -> Shop:
+    """Make and fill the shop's tables in their schema."""
     if engine.abilities.spread:
         hint = "sqlsvm demo makes it in a DuckDB in memory; --dsn names a PostgreSQL or a DuckDB"
         raise OptionError("the demo makes its shop in PostgreSQL or DuckDB", hint=hint)
     began = time.monotonic()
     steps.info("inventing a shop")
     tables = shop()
-    if schema is not None:
-        _make_room(engine, schema, tables)
+    _make_room(engine, tables)
     for name, columns in tables.items():
         steps.info("making the table %s", name)
         types = {column: _TYPES.get(column, "text") for column in columns}
-        table = engine.placed(exp.table_(name, schema))
+        table = engine.placed(exp.table_(name, SCHEMA))
         engine.execute(exp.Create(this=_columns(table, types), kind="TABLE"))
         engine.copy_in(table, columns)
     rows = sum(len(next(iter(columns.values()))) for columns in tables.values())
-    return Shop(_query(engine, schema), engine.version, engine.url, schema, rows, time.monotonic() - began)
+    return Shop(QUERY, engine.version, engine.url, lasting(engine.url), rows, time.monotonic() - began)
 
 
-def _make_room(engine: Engine, schema: str, names: Iterable[str]) -> None:
+def _make_room(engine: Engine, names: Iterable[str]) -> None:
     """Make the schema. If it has an earlier demo, drop the tables of that demo and nothing else."""
-    taken = [name for name in names if _exists(engine, exp.table_(name, schema))]
-    marker = exp.table_(_MARKER, schema)
+    taken = [name for name in names if _exists(engine, exp.table_(name, SCHEMA))]
+    marker = exp.table_(_MARKER, SCHEMA)
     if taken and not _exists(engine, marker):
         raise OptionError(
-            f"the schema {schema} holds a table {taken[0]} that sqlsvm did not make",
-            hint=f"rename the schema, or drop it if you do not need it: DROP SCHEMA {schema} CASCADE",
+            f"the schema {SCHEMA} holds a table {taken[0]} that sqlsvm did not make",
+            hint=f"rename the schema, or drop it if you do not need it: DROP SCHEMA {SCHEMA} CASCADE",
         )
-    engine.execute(exp.Create(this=exp.table_("", schema), kind="SCHEMA", exists=True))
+    engine.execute(exp.Create(this=exp.table_("", SCHEMA), kind="SCHEMA", exists=True))
     engine.execute(exp.Create(this=_columns(marker, {"version": "int"}), kind="TABLE", exists=True))
     for name in taken:
-        engine.execute(exp.Drop(tables=[exp.table_(name, schema)], kind="TABLE"))
+        engine.execute(exp.Drop(tables=[exp.table_(name, SCHEMA)], kind="TABLE"))
 
 
 def _exists(engine: Engine, table: exp.Table) -> bool:
@@ -112,13 +105,3 @@ def _columns(table: exp.Table, types: dict[str, str]) -> exp.Schema:
         for name, type in types.items()
     ]
     return exp.Schema(this=table, expressions=definitions)
-
-
-def _query(engine: Engine, schema: str | None) -> str:
-    """The query with this schema before its tables."""
-    if schema is None:
-        return QUERY
-    tree = parse_one(QUERY, read=engine.dialect)
-    for table in tree.find_all(exp.Table):
-        table.set("db", exp.to_identifier(schema))
-    return tree.sql(dialect=engine.dialect, pretty=True, max_text_width=100)

@@ -2,13 +2,13 @@
 
 import shlex
 
-from sqlsvm.demo.make import LABEL, MODEL, QUERY_FILE, Shop
+from sqlsvm.demo.make import LABEL, MODEL, QUERY_FILE, SCHEMA, Shop
 from sqlsvm.terminal import amount
 
 
 def introduction(made: Shop) -> str:
     query = "\n".join(f"  {line}" for line in made.query.splitlines())
-    place = f"in a throw-away {made.engine}" if made.schema is None else f"in the schema {made.schema} of {made.url}"
+    place = f"in the schema {SCHEMA} of {made.url}" if made.kept else f"in a throw-away {made.engine}"
     return (
         f"A shop of {amount(made.rows)} rows, made {place} in {made.seconds:.1f} s.\n"
         f"Will an item be returned? This query would give the rows to learn that from:\n\n{query}\n"
@@ -17,7 +17,7 @@ def introduction(made: Shop) -> str:
 
 def next_steps(made: Shop, *, written: bool = False) -> str:
     """What to type next. The query is in a file, or the reader has to write it there."""
-    return "\n  ".join(_later(made) if made.schema is None else _now(made, written))
+    return "\n  ".join(_now(made, written) if made.kept else _later(made))
 
 
 def _later(made: Shop) -> list[str]:
@@ -33,7 +33,7 @@ def _now(made: Shop, written: bool) -> list[str]:
     heading = f"The query is in {QUERY_FILE}." if written else f"With the query above in {QUERY_FILE}:"
     steps = [
         f"sqlsvm inspect --dsn {dsn} --label {LABEL} --query {QUERY_FILE}",
-        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {QUERY_FILE} --lambda 1e-3{quicker}",
+        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {QUERY_FILE}{quicker}",
         f'sqlsvm predict {MODEL} --dsn {dsn} --input "$(cat {QUERY_FILE}) LIMIT 5"',
     ]
     if duckdb:

@@ -8,7 +8,7 @@ from sqlsvm.report.chart import Area, Chart, Line, Mark, Points, Rule, linear, l
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
-from sqlsvm.show.models import chosen
+from sqlsvm.show.models import chosen, cross_validated
 
 
 def choice(report: Report) -> Chart | None:
@@ -37,9 +37,10 @@ def choice_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
     found = report.model.chosen
     if not found:
         return None
+    each = "; ".join([*chosen(report.model), *cross_validated(report.model)])
     said = (
-        f"Chosen by {_name(found)}: {', '.join(chosen(report.model))}. It is the strongest penalty that is not worse "
-        "than the best by more than one standard error of their difference."
+        f"Chosen by {_name(found)}: {each}. It is the strongest penalty whose difference to the best "
+        "is at most one standard error."
     )
     rows = [(t.loss.replace("_", " "), f"{t.strength:g}", f"{t.mean:.6g}", f"{t.error:.2g}") for t in found.tried]
     titles = "loss", found.strength_of, _name(found), "error of the difference"

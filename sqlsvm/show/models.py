@@ -230,20 +230,23 @@ def gap(model: Model) -> str:
 
 
 def chosen(model: Model) -> Iterator[str]:
-    """What auto has chosen, how, and how good that is on rows that the training had not seen."""
+    """What auto has chosen."""
+    if found := model.chosen:
+        values = {"lam": f"lambda {model.lam:g}", "l1": f"l1 {found.strength:g}", "loss": model.loss.replace("_", " ")}
+        yield f"{' and '.join(values[name] for name in found.options)}, of {len(found.tried)} candidates"
+
+
+def cross_validated(model: Model) -> Iterator[str]:
+    """How good the chosen one is on rows that its trainings had not seen."""
     if found := model.chosen:
         best, measure = found.best, printable(found.measure.replace("_", " "))
-        values = {"lam": f"lambda {model.lam:g}", "l1": f"l1 {found.strength:g}", "loss": model.loss.replace("_", " ")}
-        said = " and ".join(values[name] for name in found.options)
-        unseen = f"{measure} {best.mean:.6g} on rows not seen, standard error {best.error_of_mean:.2g}"
-        rows = f"{amount(found.rows)} rows of {found.of}"
-        if found.share < 1.0 and found.strength_of == "lambda":
-            rows += f"; lambda times the rows is the same on a part, with {share(found.share, 1.0)} of them"
-        yield f"{said} of {len(found.tried)} candidates: {unseen}, in {printable(found.split)}, {rows}"
+        rows = f"{printable(found.split)}, {amount(found.rows)} rows of {found.of}"
+        yield f"{measure} {best.mean:.6g}, standard error {best.error_of_mean:.2g}, cross-validated in {rows}"
 
 
 def validated(model: Model) -> Iterator[str]:
     """Each measure on rows that the training has not seen: its mean over the folds, or that of the rows held out."""
+    yield from cross_validated(model)
     for name, found in model.validation.items():
         error = "" if found.standard_error is None else f", standard error {found.standard_error:.2g}"
         folds = model.options.get("folds") if model.groups else len(found.folds)

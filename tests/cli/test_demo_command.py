@@ -27,7 +27,11 @@ def test_demo_in_memory(tmp_path: Path) -> None:
     assert {line.split()[0] for line in notes} - {"about"} == {"note:", "pass"}
     said = done.stdout
     assert said.index("made in a throw-away DuckDB ") < said.index(QUERY.splitlines()[0])
-    assert said.index("FROM items i") < said.index("i (items)  100,000 rows") < said.index("The join would have 1.0e9")
+    assert (
+        said.index("FROM sqlsvm_demo.items i")
+        < said.index("i (sqlsvm_demo.items)  100,000 rows")
+        < said.index("The join would have 1.0e9")
+    )
     assert (
         said.index("model         returned, version 1, kept until this database goes")
         < said.index(", converged\n")
@@ -50,7 +54,7 @@ def test_what_stays_in_a_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert canary not in done.stdout + done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {report, "shop.duckdb", "shop.sql"}
-    assert SCHEMA in (tmp_path / "shop.sql").read_text(encoding="utf-8")
+    assert (tmp_path / "shop.sql").read_text(encoding="utf-8") == f"{QUERY}\n"
     assert "The query is in shop.sql." in done.stdout
 
 
@@ -59,7 +63,7 @@ def test_what_it_says_to_type_next(postgres: Engine, tmp_path: Path) -> None:
     """Line by line, in a shell. The last is of psql, the others are of sqlsvm."""
     if not shutil.which("psql"):
         pytest.skip("there is no psql")
-    made = make(postgres, SCHEMA)
+    made = make(postgres)
     asked_for = training(LABEL, nulls="mean", lam=1e-2, tol=1e-2, offload=True)
     open_store(postgres).save(train(postgres, MODEL, made.query, asked_for))
     _, *lines = next_steps(made, written=True).splitlines()
@@ -85,7 +89,7 @@ def rows(engine: Engine, table: str) -> int:
 
 def test_it_may_be_made_again(engine: Engine) -> None:
     for _ in range(2):
-        made = make(engine, SCHEMA)
+        made = make(engine)
     assert rows(engine, f"{SCHEMA}.items") == 100_000
     said = next_steps(made)
     assert "With the query above in shop.sql:\n" in said
@@ -95,7 +99,7 @@ def test_it_may_be_made_again(engine: Engine) -> None:
 
 
 def test_the_join_is_large_and_the_tables_are_small(duckdb: Engine) -> None:
-    found = inspect(duckdb, make(duckdb, SCHEMA).query, label=LABEL)
+    found = inspect(duckdb, make(duckdb).query, label=LABEL)
     assert 1e9 <= found.join_rows < 1.05e9
     assert max(r.rows for r in found.relations) <= 2e5
     assert len(found.tree.bags) > 1
@@ -107,7 +111,7 @@ def test_a_schema_of_others_is_left_alone(engine: Engine) -> None:
     typed(engine, parse_one(f"CREATE SCHEMA {SCHEMA}", read=engine.dialect))
     typed(engine, parse_one(f"CREATE TABLE {SCHEMA}.orders AS SELECT 42 AS precious", read=engine.dialect))
     with pytest.raises(OptionError, match="orders that sqlsvm did not make"):
-        make(engine, SCHEMA)
+        make(engine)
     assert rows(engine, f"{SCHEMA}.orders") == 1
     assert len(engine.describe(parse_one(f"SELECT * FROM {SCHEMA}.orders", read=engine.dialect))) == 1  # type: ignore[arg-type]
 

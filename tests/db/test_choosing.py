@@ -234,7 +234,7 @@ def test_what_the_model_says_of_it(duckdb: Engine) -> None:
         found = trained(duckdb, lam="auto", loss="auto")
     text = draw_training(found, "kept", StringIO())
     assert "chosen" in text
-    assert "rows not seen" in text
+    assert "cross-validated in 5 parts of rows at random" in text
     read = Model.from_json(found.as_json())
     assert read.chosen == found.chosen
     page = html(Report(read), datetime(2024, 1, 1))

@@ -13,7 +13,7 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.ask.inspect import inspect
-from sqlsvm.demo import LABEL, SCHEMA, make
+from sqlsvm.demo import LABEL, QUERY, QUERY_FILE, SCHEMA, make
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.show.inspection import draw
@@ -57,11 +57,12 @@ def test_commands() -> None:
 
 def test_the_inspection(duckdb: Engine) -> None:
     """To the last number what the demo's shop gives."""
-    make(duckdb, SCHEMA)
+    make(duckdb)
     text = README.read_text(encoding="utf-8")
     every = [command for block in blocks(text, "console") for command in commands(block)]
     command = next(command for command in every if command.text.startswith("sqlsvm inspect "))
     query = dict(files(text))[command.text.split()[3]]
+    assert (command.text.split()[3], query.strip()) == (QUERY_FILE, f"-- {QUERY_FILE}\n{QUERY}")
     assert are(draw(inspect(duckdb, query, label=LABEL), io.StringIO()).splitlines(), command.printed)
 
 
@@ -86,7 +87,7 @@ def test_length() -> None:
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) < 200
     assert next(n for n, line in enumerate(lines) if "LightGBM |" in line) < 20
-    assert lines.index("```console") < next(n for n, line in enumerate(lines) if line.startswith("gap  ")) < 55
+    assert lines.index("```console") < next(n for n, line in enumerate(lines) if line.startswith("gap  ")) < 70
 
 
 # -- the sessions
@@ -103,7 +104,7 @@ def test_readme() -> None:
             assert run.returncode == 0, run.stdout
         functions = FUNCTIONS.read_text(encoding="utf-8")
         with connect(f"embedded:{folder / 'shop'}") as engine:  # as the demo makes it, with a tenth of the items
-            make(engine, SCHEMA)
+            make(engine)
             engine.execute(Text(f"DELETE FROM {SCHEMA}.items WHERE order_id % 10 > 0"))
         check_session(folder, functions, made=True)
         run_functions(folder, functions)
@@ -116,7 +117,7 @@ def test_describing(tmp_path: Path) -> None:
     write_files(tmp_path)
     write_files(tmp_path, page)
     with connect(f"duckdb:{tmp_path / 'shop.duckdb'}") as engine:
-        make(engine, SCHEMA)
+        make(engine)
     check_session(tmp_path, page.read_text(encoding="utf-8"))
 
 

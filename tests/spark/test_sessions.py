@@ -206,7 +206,7 @@ def test_describe_and_components(spark: Engine, duckdb: Engine, folder: Path) ->
 def test_the_demo_is_for_one_machine(spark: Engine) -> None:
     before = spark.table_names()
     with pytest.raises(OptionError, match="PostgreSQL or DuckDB"):
-        make(spark, None)
+        make(spark)
     assert spark.table_names() == before
 
 
