@@ -70,6 +70,7 @@ html_theme = "furo"
 html_static_path = ["figures/site.css"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+smartquotes = False  # `--` is the beginning of an option
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"light_css_variables": {"color-brand-primary": "#1f5f99", "color-brand-content": "#1f5f99"}}
