@@ -334,23 +334,29 @@ _TABLE = (
         "positive",
         None,
         Name("value"),
-        "The label's value for the positive class, if it is not true, 1 or yes, or else the last of two.",
+        "The positive class. By default true, 1 or a value that means yes, or else the last of the two values.",
         _QUERY,
     ),
     Option(
         "classes",
         False,
         Truth(),
-        "Make a class of each value of a label that is a number. A number with more than two values is otherwise "
-        "predicted as one, with the squared loss, unless --loss, --positive, --class-weight, --probability or "
-        "--measure is for classes.",
+        "Make a class of each value of a label that is a number. Otherwise more than two numbers are predicted as a "
+        "number, with the squared loss, unless --loss, --positive, --class-weight, --probability or --measure is for "
+        "classes.",
     ),
-    Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories; repeatable.", _COLUMNS),
+    Option(
+        "categorical",
+        (),
+        Name("column", repeated=True),
+        "Take its numbers as categories. Repeatable.",
+        _COLUMNS,
+    ),
     Option(
         "top",
         (),
         LIMITS,
-        "Only the NUMBER most frequent categories of this column get a weight of their own; all others share one. "
+        "Give a weight of its own to each of the NUMBER most frequent categories of this column. All others share one. "
         "Repeatable.",
         _COUNT,
     ),
@@ -358,32 +364,32 @@ _TABLE = (
         "rare",
         0,
         Number(0, whole=True),
-        "Categories in fewer rows of the join share one weight for each column; 0: each has its own. This is the "
-        "default, because the counts take three statements for each column.",
+        "In each column, all categories with fewer join rows than this share one weight. It costs three statements for "
+        "each column. With 0 each category has a weight of its own.",
         _COUNT,
     ),
     Option(
         "map",
         (),
         MAPS,
-        f"Turn columns into other columns: {', '.join(MAP_FORMS.values())}, or auto, which is a spline for every "
-        "number. Repeatable.",
+        f"Turn columns into other columns: {', '.join(MAP_FORMS.values())}, or auto, a spline for every number. "
+        "Repeatable.",
         (*_TRAIN, "explain"),
     ),
     Option(
         "nulls",
         "mean",
         Choice(get_args(Nulls)),
-        "What to do about a NULL: mean: take the column's mean, and leave out rows whose label is NULL; "
-        "mean+indicator: the same, and add a feature COLUMN_known that is 1 where there is a number and else 0; drop "
-        "any row with a NULL; or stop with an error.",
+        "How to treat NULLs. mean: put the column's mean there, and leave out rows whose label is NULL. "
+        "mean+indicator: also add a feature COLUMN_known, 1 for a number and 0 for a NULL. drop: leave out every row "
+        "with a NULL. error: stop.",
         (*_COUNT, "components"),
     ),
     Option(
         "scale",
         "standard",
         Choice(get_args(Scale)),
-        "How to scale numbers: to mean 0 and deviation 1, to at most 1, or not at all.",
+        "How to scale numbers. standard: to mean 0 and deviation 1. maxabs: to a largest size of 1. none: not at all.",
         (*_TRAIN, "components"),
         descent="maxabs",
     ),
@@ -391,29 +397,25 @@ _TABLE = (
         "intercept",
         True,
         Truth(("free",)),
-        "Whether the score has a constant term; free: it has, and the penalty does not count it. If it is not named it "
-        "is free where lambda or l1 is chosen.",
+        "The constant term of the score. yes: one with a penalty. free: one without a penalty. no: none. "
+        "By default free if lambda or l1 is auto, and otherwise yes.",
         unnamed="free",
     ),
     Option(
         "class_weight",
         "none",
         ClassWeight(("none", "balanced")),
-        "How much a row of each class counts; balanced: both classes count the same in total.",
+        "How much a row of each class counts. balanced: both classes have equal weight in total.",
     ),
     Option(
         "loss",
         "hinge",
         Choice((*get_args(LossName), AUTO), REHLINE),
-        "What a row costs. auto: logistic, or squared_hinge or hinge where these are better by more than one standard "
-        "error on rows that a training has not seen; so for classes if neither lambda nor loss is named. Over several "
-        "bags squared_hinge comes first, and logistic only where the rows are in memory. "
-        "For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
-        "smooth_hinge the hinge with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then "
-        "4 z - 4; logistic log(1 + exp(-y score)). For a number, with z = label - score: epsilon_insensitive "
-        "max(0, |z| - tube); squared_epsilon_insensitive its square; quantile q z above 0 and (q - 1) z below; "
-        "absolute |z|; huber z^2 / 2 up to |z| = delta, then delta |z| - delta^2 / 2; squared z^2 / 2. custom is the "
-        "sum of --pieces of z = label - score, and custom_margin that of z = y score.",
+        "The loss of a row. For classes: hinge (the SVM), squared_hinge, smooth_hinge, modified_huber, logistic, "
+        "custom_margin. For a number: squared, absolute, huber, quantile, epsilon_insensitive, "
+        "squared_epsilon_insensitive, custom. auto, the default for classes if lambda is auto too: logistic, or "
+        "squared_hinge or hinge if cross-validation finds it better by more than one standard error. Over several bags "
+        "that are not in memory auto begins with squared_hinge, and leaves out logistic.",
         (*_TRAIN, "explain"),
         unnamed=AUTO,
     ),
@@ -421,7 +423,7 @@ _TABLE = (
         "width",
         0.5,
         Number(0, above=True),
-        "How far from its edge smooth_hinge is rounded.",
+        "How far around its edge smooth_hinge is rounded.",
         (*_TRAIN, "explain"),
         read_by=("loss", ("smooth_hinge",)),
     ),
@@ -429,7 +431,7 @@ _TABLE = (
         "tube",
         0.1,
         Number(0),
-        "How far a score may be off at no cost, in the label's unit, with the epsilon-insensitive losses.",
+        "The largest error without a cost, in the label's unit, for the epsilon-insensitive losses.",
         (*_TRAIN, "explain"),
         read_by=("loss", ("epsilon_insensitive", "squared_epsilon_insensitive")),
     ),
@@ -437,7 +439,7 @@ _TABLE = (
         "quantile",
         0.5,
         Number(0, 1, above=True, below=True),
-        "The share of the rows whose label is to be below the score.",
+        "The quantile to predict: the share of rows with a label below their score.",
         (*_TRAIN, "explain"),
         several="list",
         read_by=("loss", ("quantile",)),
@@ -446,7 +448,7 @@ _TABLE = (
         "delta",
         1.0,
         Number(0, above=True),
-        "Up to which residual huber is a square, in the label's unit.",
+        "The largest error that huber squares, in the label's unit. Beyond, it is linear.",
         (*_TRAIN, "explain"),
         read_by=("loss", ("huber",)),
     ),
@@ -454,8 +456,8 @@ _TABLE = (
         "pieces",
         (),
         Pieces(),
-        "A loss of your own, in JSON: [u, v] adds max(0, u z + v). With w = max(0, s z + t), [tau, s, t] adds w^2 / 2 "
-        "up to w = tau and tau (w - tau / 2) beyond; tau may be null.",
+        "A loss of your own, as a JSON list of pieces. [u, v] adds max(0, u z + v). [tau, s, t] adds w^2 / 2 up to "
+        "w = tau and tau (w - tau / 2) beyond, with w = max(0, s z + t). tau may be null.",
         (*_TRAIN, "explain"),
         read_by=("loss", ("custom", "custom_margin")),
     ),
@@ -463,7 +465,7 @@ _TABLE = (
         "counting",
         "auto",
         Choice(get_args(Counting)),
-        "How to count join rows: exactly, on a grid of scores, or within a factor.",
+        "How to count join rows. exact. grid: with rounded scores. sketch: within a factor.",
         _COUNT,
         changes="steps",
     ),
@@ -471,11 +473,10 @@ _TABLE = (
         "lam",
         1e-4,
         Strength(0, above=True),
-        "The weight of the penalty. auto: chosen, from 10 to 1e-5, by parts of the rows that a training has not seen, "
-        "on a sample: the strongest one that is not worse than the best by more than one standard error, or by a "
-        "thousandth if the label is a number. lambda times the rows is the same on a part and on all rows. With --by "
-        "each group chooses its own. If it is not named it is chosen, or 1e-4: with --by, --l1, --constrain, --map "
-        "net, kernels, pegasos and descent, several values of an option, and on Spark without --offload.",
+        "The weight of the penalty. auto picks it from 10 to 1e-5, by cross-validation on a sample: it takes the "
+        "strongest one that is at most one standard error worse than the best (for a number, at most a thousandth). "
+        "With --by each group picks its own. The default is auto, but 1e-4 with --by, --l1, --constrain, --map net, "
+        "kernels, pegasos, descent, several values of an option, or Spark without --offload.",
         (*_TRAIN, "explain"),
         changes="steps",
         unnamed=AUTO,
@@ -486,8 +487,8 @@ _TABLE = (
         "l1",
         0.0,
         Strength(0),
-        "Add this times the sum of the sizes of the scaled weights to the penalty: then weights that help little are "
-        "exactly 0. auto: chosen as lambda is.",
+        "Add this times the sum of |scaled weight| to the penalty, so that weights that help little become exactly 0. "
+        "auto picks it as --lambda auto does.",
         ("train", "explain"),
         changes=None,
         several="list or range",
@@ -496,7 +497,7 @@ _TABLE = (
         "measure",
         None,
         Choice(DECIDING),
-        "What decides where --lambda, --l1 or --loss is auto; if not given, auc for two classes, accuracy for more, "
+        "The measure by which auto picks --lambda, --l1 or --loss. By default auc for two classes, accuracy for more, "
         "and the loss for a number.",
         ("train",),
         changes=None,
@@ -506,27 +507,27 @@ _TABLE = (
         "constrain",
         (),
         CONSTRAINTS,
-        f"What the weights of the columns must satisfy: {_FORMS}. fair: the covariance of the column and the score "
-        "over the join is at most RHO. Repeatable.",
+        f"A constraint on weights: {_FORMS}. fair limits the covariance of the column and the score over the join to "
+        "RHO. Repeatable.",
         ("train", "explain"),
         changes=None,
     ),
-    Option("tol", 1e-3, Number(0), "Stop when the gap is proven to be at most this.", (*_TRAIN, "explain"), None),
+    Option("tol", 1e-3, Number(0), "Stop when the proof shows a gap of at most this.", (*_TRAIN, "explain"), None),
     Option(
         "solver",
         "dane",
         Choice(get_args(Solver)),
-        "How to search: with the curvature of a sample, by cuts alone, or by the paper's descent. kernel trains a "
-        "kernel machine on a sample of the join; pegasos steps from one sampled row to the next.",
+        "How to search. dane: with the curvature of a sample. bundle: by cuts alone. descent: as in the paper. kernel: "
+        "a kernel machine on a sample of the join. pegasos: steps from one sampled row to the next.",
         changes=None,
     ),
     Option(
         "kernel",
         None,
         Choice(get_args(KernelName)),
-        "The kernel of two join rows: rbf exp(-gamma |x - x'|^2), poly (gamma x.x' + 1)^3, linear x.x', sigmoid "
-        "tanh(gamma x.x'); additive is the sum of an rbf for each table. Without it, kernel takes rbf, and pegasos "
-        "makes a linear model.",
+        "The kernel of two join rows. rbf: exp(-gamma |x - x'|^2). poly: (gamma x.x' + 1)^3. linear: x.x'. sigmoid: "
+        "tanh(gamma x.x'). additive: the sum of an rbf for each table. By default rbf for kernel, and for pegasos a "
+        "linear model.",
         ("train",),
         changes=None,
         example="rbf",
@@ -536,7 +537,8 @@ _TABLE = (
         "gamma",
         None,
         Number(0, above=True),
-        "The gamma of the kernel. auto: 1 / the median squared distance of join rows, or 1 / the mean of x.x.",
+        "The gamma of the kernel. auto: 1 / the median squared distance of join rows, or for poly and sigmoid 1 / the "
+        "mean of x.x.",
         ("train",),
         changes=None,
         example=0.1,
@@ -547,7 +549,7 @@ _TABLE = (
         "cache",
         "two-level",
         Choice(get_args(CacheKind)),
-        "Which rows of the kernel stay in memory: those of each table, those of the join, or both.",
+        "Which rows of the kernel stay in memory. local: of each table. global: of the join. two-level: both.",
         ("train",),
         changes=None,
         read_by=("solver", ("kernel",)),
@@ -556,7 +558,7 @@ _TABLE = (
         "cache_mb",
         200.0,
         Number(0, above=True),
-        "How much memory they may take, in megabytes.",
+        "How many megabytes of memory these rows may take.",
         ("train",),
         changes=None,
         read_by=("solver", ("kernel",)),
@@ -565,7 +567,7 @@ _TABLE = (
         "cache_share",
         "lru",
         Choice(get_args(CacheShare)),
-        "How the tables share the memory of --cache local: the same for each, by their size, or what was used last.",
+        "How tables share the memory of --cache local. evenly. size: by their size. lru: the rows used last stay.",
         ("train",),
         changes=None,
         read_by=("cache", ("local",)),
@@ -574,16 +576,16 @@ _TABLE = (
         "epsilon",
         0.1,
         Number(0, 1, above=True),
-        "The share of a count that descent may miss.",
+        "The largest relative error of a count of descent.",
         changes="steps",
         read_by=("solver", ("descent",)),
     ),
-    Option("max_passes", 100, Number(1, whole=True), "Stop after this many passes, proof or not.", changes=None),
+    Option("max_passes", 100, Number(1, whole=True), "Stop after so many passes, even without a proof.", changes=None),
     Option(
         "sample",
         None,
         Number(1, whole=True),
-        "How many join rows dane samples for the curvature, kernel trains on, and pegasos looks at.",
+        "The number of sampled join rows: dane takes the curvature from them, and kernel and pegasos train on them.",
         changes=None,
         read_by=("solver", ("dane", *MACHINES)),
         example=10000,
@@ -593,8 +595,8 @@ _TABLE = (
         "in_memory",
         None,
         Number(0, whole=True),
-        "A join with at most this many rows is read once, and solved and proven in memory, without passes. 0: none is; "
-        "auto: if it has at most 110,000, or twice as many as the sample would have (six times, if it is narrow).",
+        "Read a join with at most this many rows once, then train and prove in memory. 0: never. auto: 110,000, or "
+        "twice as many rows as the sample would have (six times for few columns).",
         changes=None,
         read_by=("solver", ("dane",)),
         example=0,
@@ -604,16 +606,16 @@ _TABLE = (
         "holdout",
         None,
         Share(0, 1, above=True, below=True),
-        "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts. "
-        "With --time: the latest rows, or the rows from a date on.",
+        "Keep this share of the rows of the label's table out of the training. `evaluate` then measures both parts. "
+        "With --time, keep out the latest rows, or the rows from a date on.",
         example=0.2,
     ),
     Option(
         "folds",
         None,
         Number(2, 100, whole=True),
-        "Also train without each of so many parts of the label's rows, and measure each training on the part that it "
-        "has not seen. With --time: train on the past, and measure on the part after it.",
+        "Also cross-validate: part the rows of the label's table, train without each part, and measure on it. With "
+        "--time, train on all earlier parts instead.",
         ("train",),
         changes=None,
         example=5,
@@ -622,29 +624,28 @@ _TABLE = (
         "by",
         None,
         Name("column"),
-        "Train a model for each value of this column of the label's table, as on the rows with that value alone.",
+        "Train one model for each value of this column of the label's table, on the rows with that value.",
         ("train",),
     ),
     Option(
         "split_by",
         None,
         Name("column"),
-        "The column of the label's table that decides in which part of --holdout or --folds a row is, so that rows "
-        "with the same value stay together.",
+        "A column of the label's table. --holdout, --folds and auto keep rows with equal values in one part.",
     ),
     Option(
         "time",
         None,
         Name("column"),
-        "When a row is: an output or a column of the label's table, a date, a timestamp or a number. --holdout and "
-        "--folds then measure on later rows than those that train. An output is no feature then.",
+        "The time of a row: an output or a column of the label's table, of dates, timestamps or numbers. --holdout, "
+        "--folds and auto then train on earlier rows and measure on later ones. An output is then no feature.",
     ),
     Option(
         "as_of",
         None,
         Name("column"),
-        "When the row of the label is: an output or a column of its table. No feature may come from rows dated at or "
-        "after it: each date that the query reads is compared, by counts over the join.",
+        "The time of a row: an output or a column of the label's table. Refuse the query if a feature comes from a row "
+        "of this time or later. Counts over the join compare it with each date that the query reads.",
         ("train", "inspect"),
         changes=None,
     ),
@@ -652,15 +653,15 @@ _TABLE = (
         "gap",
         None,
         Span(),
-        "With --time: leave out so much before the rows that are measured, for labels that are known late.",
+        "With --time, leave this span out between training and measuring, because labels are known late.",
         example="'30 days'",
     ),
     Option(
         "probability",
         None,
         Choice(get_args(ProbabilityMethod)),
-        "Fit the probability of the positive class, or of each of several, to the scores of rows that the training has "
-        "not seen (--holdout or --folds): as Platt's sigmoid, or as a curve that rises in steps.",
+        "Fit the probability of each class to the scores of unseen rows, of --holdout or --folds. sigmoid: Platt's "
+        "curve. isotonic: steps that rise.",
         ("train",),
         changes=None,
         example="sigmoid",
@@ -669,15 +670,15 @@ _TABLE = (
         "seed",
         0,
         Number(0, whole=True),
-        "The seed of the sample, of the rows held out and of the folds.",
+        "The seed for the sample, for the rows that are held out, and for folds.",
         changes=None,
     ),
     Option(
         "offload",
         None,
         Truth(),
-        "Copy the columns used from the database into a DuckDB of this process, and work there. Without either: if the "
-        "database is Spark, and they have at most 20 million values.",
+        "Copy the columns that the query uses into a DuckDB of this process, and work there. The default is yes only "
+        "for Spark, if these columns have at most 20 million values.",
         ("train", "evaluate", "report", "describe", "components"),
         changes=None,
         auto=True,
@@ -686,7 +687,7 @@ _TABLE = (
         "work_schema",
         None,
         Name("schema"),
-        "Make working tables in this schema, unlogged: PostgreSQL reads such tables in parallel.",
+        "Make unlogged working tables in this schema, because PostgreSQL reads them in parallel.",
         ("train",),
         changes=None,
         of_session=True,
@@ -695,7 +696,8 @@ _TABLE = (
         "no_temp",
         False,
         Truth(),
-        "Make no working tables in PostgreSQL: a pass is one statement. For a standby, or without the right TEMPORARY.",
+        "Make no working tables in PostgreSQL, so that a pass is one statement. For a standby, or without the right "
+        "TEMPORARY.",
         _LOOKING,
         changes=None,
         of_session=True,
@@ -704,7 +706,7 @@ _TABLE = (
         "work_folder",
         None,
         Name("folder"),
-        "Make working tables in this folder, which all executors of Spark must reach.",
+        "Make working tables in this folder. All executors of Spark must reach it.",
         _LOOKING,
         changes=None,
         of_session=True,
@@ -713,7 +715,7 @@ _TABLE = (
         "make_at_most",
         50_000_000,
         Number(1, whole=True),
-        "Refuse a query if more rows of a part would have to be made, because the part is no plain join.",
+        "Refuse a query if sqlsvm has to make more rows than this for a part that is no plain join.",
         _LOOKING,
         changes=None,
         of_session=True,
@@ -722,7 +724,7 @@ _TABLE = (
         "buckets",
         None,
         Number(1, 1 << 16, whole=True),
-        "How finely the grid rounds scores: buckets per unit.",
+        "Buckets of the grid per unit of the score.",
         (),
         None,
         example=16,

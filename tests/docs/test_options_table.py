@@ -32,20 +32,41 @@ MORE = {
 }
 HEAD = """# Options of a training
 
-This page is for those who look up an option, or wonder why two of them are refused together. `sqlsvm train --help`
-says the same. In Python the options are parameters: `--max-passes` is `max_passes`, and `--lambda` is `lam`. Each may
-also be an environment variable: `$SQLSVM_TOL`.
+This page is for those who look up an option, or wonder why sqlsvm refuses two of them together. `sqlsvm train --help`
+prints it too. In Python the options are parameters: `--max-passes` is `max_passes`, and `--lambda` is `lam`. An
+environment variable can give each: `$SQLSVM_TOL`.
 
 | option | default | meaning |
 |---|---|---|
 """
+LOSSES = """
+## Losses
+
+W is `--width`, T is `--tube`, q is `--quantile`, and delta is `--delta`. For a class, y is +1 or -1.
+
+| loss | of a row | with |
+|---|---|---|
+| `hinge` | max(0, z) | z = 1 - y score |
+| `squared_hinge` | max(0, z)^2 | z = 1 - y score |
+| `smooth_hinge` | (z + W)^2 / (4 W) from z = -W to W; max(0, z) elsewhere | z = 1 - y score |
+| `modified_huber` | max(0, z)^2 up to z = 2; 4 z - 4 beyond | z = 1 - y score |
+| `logistic` | log(1 + exp(-z)) | z = y score |
+| `custom_margin` | the sum of `--pieces` | z = y score |
+| `squared` | z^2 / 2 | z = label - score |
+| `absolute` | \\|z\\| | z = label - score |
+| `huber` | z^2 / 2 up to \\|z\\| = delta; delta \\|z\\| - delta^2 / 2 beyond | z = label - score |
+| `quantile` | q z above 0; (q - 1) z below | z = label - score |
+| `epsilon_insensitive` | max(0, \\|z\\| - T) | z = label - score |
+| `squared_epsilon_insensitive` | max(0, \\|z\\| - T)^2 | z = label - score |
+| `custom` | the sum of `--pieces` | z = label - score |
+"""
 RULES_HEAD = """
 ## What does not go together
 
-The command line, Python and `sqlsvm compile` check the same rules, each as early as it can be known. "Several values"
-is a list in `--lambda`, `--l1` or `--quantile`. A word in capitals stands for the value that you gave.
+The command line, Python and `sqlsvm compile` check these rules, each as early as possible. "Several values" is a
+list in `--lambda`, `--l1` or `--quantile`. A word in capitals stands for your value.
 
-| where | refused | because | instead |
+| with | refused | because | instead |
 |---|---|---|---|
 """
 FACTS = {
@@ -88,7 +109,7 @@ class Shown(dict[str, str]):
 
 def page() -> str:
     rules = "".join(f"{line}\n" for line in dict.fromkeys(map(ruled, RULES)))
-    return HEAD + "".join(f"{line}\n" for line in listed()) + RULES_HEAD + rules
+    return HEAD + "".join(f"{line}\n" for line in listed()) + LOSSES + RULES_HEAD + rules
 
 
 def listed() -> Iterator[str]:
