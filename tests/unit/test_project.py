@@ -356,12 +356,27 @@ def test_the_page_of_the_package_has_no_relative_link(tmp_path: Path) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_what_a_contributor_changes_is_there() -> None:
+ALSO_NAMED = {"balanced_accuracy", "modified_huber"}
+"""Names that stand for nothing else: each file of the product that has one of them is in the table."""
+
+
+def test_what_a_contributor_changes_has_the_name_to_search_for() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.partition("## Add one thing")[2].partition("\n## ")[0]
-    named = re.findall(r"`((?:sqlsvm|tests)/[^`]*)`", table)
-    assert len(named) > 15
-    assert [path for path in named if not (ROOT / path).exists()] == []
+    rows = re.findall(r"^\| (a [^|]*) \| (.*) \| `([^`|]*)` \|$", table, re.MULTILINE)
+    assert len(rows) == 6
+    for what, files, name in rows:
+        paths = set(re.findall(r"`((?:sqlsvm|sql_templates|tests|docs)/[^`]*)`", files))
+        assert [path for path in paths if name.replace("-", "_") not in read(ROOT / path)] == [], what
+        if name in ALSO_NAMED:
+            every = [*(ROOT / "sqlsvm").rglob("*.py"), *(ROOT / "sql_templates").rglob("*.sql")]
+            found = {path.relative_to(ROOT).as_posix() for path in every if name in read(path)}
+            assert found == {path for path in paths if not path.startswith("tests")}, what
+
+
+def read(path: Path) -> str:
+    """Its text, and its name."""
+    return f"{path.name} {path.read_text(encoding='utf-8')}".replace("-", "_")
 
 
 def test_the_citation_has_the_version() -> None:
