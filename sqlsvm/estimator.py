@@ -125,7 +125,7 @@ class Relational(Fitted):
     quantile: float = 0.5
     delta: float = 1.0
     pieces: Sequence[Sequence[float | None]] | str = ()
-    nulls: Nulls = "mean"
+    nulls: Nulls | None = None
     positive: str | float | None = None
     categorical: str | Sequence[str] = ()
     top: str | Sequence[str] | Mapping[str, int] = ()

@@ -205,7 +205,7 @@ def _estimator(
     suggestion: Suggestion, of_numbers: bool, to_suggest: Mapping[str, Any], options: Mapping[str, Any]
 ) -> RelationalSVC | RelationalSVR:
     """A label to come is known late, so rows whose label reaches into the later rows are in neither part."""
-    how: dict[str, Any] = {"nulls": "mean", "holdout": SHARE, "time": suggestion.time}
+    how: dict[str, Any] = {"holdout": SHARE, "time": suggestion.time}
     if suggestion.is_dated:
         how |= {"as_of": suggestion.time, "gap": to_suggest.get("within")}
     asked = {**how, **options}

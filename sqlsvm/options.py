@@ -382,8 +382,10 @@ _TABLE = (
         Choice(get_args(Nulls)),
         "How to treat NULLs. mean: put the column's mean there, and leave out rows whose label is NULL. "
         "mean+indicator: also add a feature COLUMN_known, 1 for a number and 0 for a NULL. drop: leave out every row "
-        "with a NULL. error: stop.",
+        "with a NULL. error: stop. If nulls is not named, a training that chooses lambda or the loss adds COLUMN_known "
+        "where it helps on rows not seen.",
         (*_COUNT, "components"),
+        unnamed="mean",
     ),
     Option(
         "scale",

@@ -168,6 +168,8 @@ def named(options: Facts, **more: Any) -> dict[str, Any]:
         whys = (said for when, said in UNCHOSEN if all(_of(facts, name) in values for name, values in when.items()))
         found["unchosen"] = next((why.format(**facts) for why in whys), "")
         found[LAMBDA] = _default(LAMBDA) if found["unchosen"] else OPTIONS[LAMBDA].unnamed
+    if "nulls" in unnamed:
+        found["nulls"] = OPTIONS["nulls"].unnamed
     if "intercept" in unnamed:
         is_chosen = AUTO in [found.get(name) for name in STRENGTHS]
         found["intercept"] = OPTIONS["intercept"].unnamed if is_chosen else _default("intercept")

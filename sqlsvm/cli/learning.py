@@ -33,7 +33,7 @@ def learn(dsn: str, table: str, name: str, model_file: str | None, compare: bool
 
     The answer names each feature with its table and its span. The query is kept with the model: sqlsvm show --sql
     prints it, to be edited and trained on with sqlsvm train. Options that are not named have the values that such a
-    query needs: --nulls mean, --as-of and --time its time, --holdout 0.2.
+    query needs: --as-of and --time its time, --holdout 0.2.
     """
     from sqlsvm.engine import lasting
     from sqlsvm.learning import learn

@@ -9,16 +9,17 @@ from sqlsvm.query.facts import Facts
 
 
 def known(facts: Facts, query: FeatureQuery, taken: Collection[str]) -> Iterator[Mapped]:
-    """For each number that can be NULL a column that is 1 where it is not, and else 0. `taken`: names of other maps."""
+    """For each number that can be NULL. `taken`: names of other maps."""
     names = {f.name for f in query.outputs} | set(taken)
     for f in query.features:
         if f.kind == "categorical" or f.name in query.sums:
             continue
         if facts.may_be_null(query.relation(f.relation), f.expression):
-            booleans = (f.name,) if f.kind == "boolean" else ()
-            name = next(n for n in _names(f.name) if n not in names)
-            yield Mapped(f"{KNOWN}{f.name}", (f.name,), {name: "1.0e0"}, replaces=False, booleans=booleans)
+            yield indicator(f.name, names, is_boolean=f.kind == "boolean")
 
 
-def _names(feature: str) -> Iterator[str]:
-    return (f"{feature}_known{n if n > 1 else ''}" for n in count(1))
+def indicator(name: str, taken: Collection[str], *, is_boolean: bool) -> Mapped:
+    """A column that is 1 where this one is not NULL, and else 0."""
+    names = (f"{name}_known{n if n > 1 else ''}" for n in count(1))
+    own = next(n for n in names if n not in taken)
+    return Mapped(f"{KNOWN}{name}", (name,), {own: "1.0e0"}, replaces=False, booleans=(name,) if is_boolean else ())

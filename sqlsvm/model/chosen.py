@@ -41,6 +41,8 @@ class Chosen:
     divided by it."""
     of: str = "the label's table"
     """Whose rows parts are made of."""
+    cut: float | None = None
+    """From where on a row is of the positive class: so many deviations of the scores above their mean."""
 
     @property
     def best(self) -> Measured:

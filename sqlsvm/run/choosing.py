@@ -26,11 +26,12 @@ from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.in_memory import without_class_weights
+from sqlsvm.run.indicators import Helping, helping
 from sqlsvm.run.notes import BY_CHANCE, DEFAULT
 from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.calibration import sigmoid
-from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, Tried, choose, difference
+from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, Place, Tried, choose, difference
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.ranks import area
 from sqlsvm.terminal import amount, share
@@ -69,14 +70,18 @@ class Settled(NamedTuple):
     chosen: Chosen | None
     notes: tuple[str, ...] = ()
     curves: tuple[Probability, ...] = ()
-    """The probability of each class, by the scores of rows that were not seen."""
+    """The probability of each class, by where scores of rows that were not seen are placed."""
     rare: tuple[Evaluation, Evaluation] | None = None
     """Where a class is rare: what is predicted for such rows, and what would be with --class-weight balanced."""
+    helping: Helping | None = None
+    """What is better than this."""
 
-    def told(self, model: Model) -> Model:
+    def told(self, model: Model, places: Sequence[Place]) -> Model:
         notes = [*model.notes, *self.notes, *([_rare(*self.rare, model)] if self.rare else [])]
         model = replace(model, chosen=self.chosen, notes=tuple(notes))
-        return with_curves(model, self.curves) if self.curves else model
+        if not self.curves:
+            return model
+        return with_curves(model, [_of_scores(*one, model.threshold) for one in zip(self.curves, places, strict=True)])
 
 
 def settle(training: "Training", each: "Problems") -> Settled:
@@ -103,24 +108,29 @@ def settle(training: "Training", each: "Problems") -> Settled:
     with each.clock.during("choosing"):
         known = candidates(training, each, drawn)
         found = choose(known, parts, measuring, strengths)
+        own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
+        if training.adds_known and not problem.in_group:
+            better = helping(problem, drawn, own, found.chosen, parts, measuring, name)
+            if better is not None:
+                return Settled(training, None, helping=better)
         curves, matrices = curves_of(labelled, known, found, parts), None
-        cut = (
-            cut_of(known, found.chosen, parts) if labelled.signed and problem.plan.design.constant is not None else 0.0
-        )
+        movable = labelled.signed and problem.plan.design.constant is not None
+        cut = cut_of(own, found.chosen, parts) if movable else None
         if training.class_weight == "none" and labelled.rarest < RARE:
-            own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
-            (other,) = choosing.path(choosing.evened(own), parts, measuring, [found.chosen.strength])
-            matrices = labelled.unseen(found.chosen, parts), labelled.unseen(other, parts)
+            even = choosing.evened(own)
+            (other,) = choosing.path(even, parts, measuring, [found.chosen.strength], placing=True)
+            matrices = (
+                labelled.unseen(found.chosen, parts, cut),
+                labelled.unseen(other, parts, cut_of(even, other, parts) if movable else None),
+            )
     split = f"{len(parts)} parts {_said_of(folds, time)}"
     share = float(np.mean([part.share for part in parts]))
-    settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share, of))
-    curves = tuple(replace(curve, offset=curve.offset + curve.slope * cut) for curve in curves)
+    settled = _settled(training, found, Chosen((), "", 0.0, name, split, rows, (), share, of, cut))
     notes = (*settled.notes, *(deciding(problem, labelled, drawn, parts[0]) if labelled.signed else ()))
     if labelled.kind == NUMBER and "loss" in training.unnamed:
         place = strengths.index(found.chosen.strength)
         notes = (*notes, *robust(training, each, drawn, parts, place))
-    chosen = replace(settled.training, threshold=cut)
-    return settled._replace(training=chosen, curves=curves, rare=matrices, notes=notes)
+    return settled._replace(training=replace(settled.training, cut=cut), curves=curves, rare=matrices, notes=notes)
 
 
 def robust(training: "Training", each: "Problems", drawn: Drawn, parts: Sequence[Part], place: int) -> Iterator[str]:
@@ -191,24 +201,25 @@ def all_of(problem: Data, drawn: int) -> float:
     return max(min(problem.rows, relation), drawn)
 
 
-def cut_of(known: Sequence[Candidate], tried: Tried, parts: Sequence[Part]) -> float:
-    """The score from which on a row is of the positive class: where that has a probability of one half, if more of the
-    rows that parts have measured are then right than with 0, by more than one standard error."""
-    (sample,) = next(each for each in known if each.name == tried.loss).samples
+def cut_of(candidate: Candidate, tried: Tried, parts: Sequence[Part]) -> float | None:
+    """Where scores are placed from which on a row is of the positive class: where that has a probability of one half,
+    if more of the rows that parts have measured are then right than with a score of 0, by more than one error."""
+    (sample,) = candidate.samples
     rows, scores = choosing.unseen(tried, parts)
     positive, weights = sample.signs[rows] > 0.0, sample.weights[rows]
     slope, offset = sigmoid(scores[0], weights * ~positive, weights * positive)
     if slope >= 0.0:
-        return 0.0
+        return None
 
-    def right(cut: float) -> Tried:
-        said = ((own[0] > cut) == (sample.signs[part.measured] > 0.0) for part, own in each)
-        return replace(tried, values=tuple(float(np.average(r, weights=w)) for r, w in zip(said, own, strict=True)))
+    def right(scores: Sequence[Array], cut: float) -> Tried:
+        values = (
+            np.average((own[0] > cut) == (sample.signs[p.measured] > 0.0), weights=sample.weights[p.measured])
+            for own, p in zip(scores, parts, strict=True)
+        )
+        return replace(tried, values=tuple(map(float, values)))
 
-    each = list(zip(parts, tried.scores, strict=True))
-    own = [sample.weights[part.measured] for part in parts]
     cut = float(f"{-offset / slope:.4g}")
-    return cut if choosing.is_better(right(cut), right(0.0)) else 0.0
+    return cut if choosing.is_better(right(tried.placed, cut), right(tried.scores, 0.0)) else None
 
 
 def curves_of(
@@ -223,6 +234,12 @@ def curves_of(
         positive = sample.signs[rows] > 0.0
         curves.append(sigmoid(own, weights * ~positive, weights * positive))
     return tuple(Probability("sigmoid", slope, offset) for slope, offset in curves)
+
+
+def _of_scores(curve: Probability, place: Place, threshold: float) -> Probability:
+    """By what a score is above the threshold."""
+    slope = curve.slope / (place.width or 1.0)
+    return replace(curve, slope=slope, offset=curve.offset + slope * (threshold - place.mean))
 
 
 def _rare(own: Evaluation, balanced: Evaluation, model: Model) -> str:
@@ -325,6 +342,11 @@ def candidates(training: "Training", each: "Problems", drawn: Drawn) -> list[Can
     return [replace(one, price=float(len(one.loss.near.loss.changes))) if is_dear else one for one in found]
 
 
+def fitted(training: "Training", each: "Problems") -> Array:
+    """The weights on the sample, where nothing is chosen any more."""
+    return choosing.Learning(_candidate(training, each, each.drawn(training)), 0, 1.0).point(1.0)[1]
+
+
 def _candidate(training: "Training", each: "Problems", drawn: Drawn) -> Candidate:
     loss = training.named_loss
     problems = each.of(loss)
@@ -368,10 +390,10 @@ class Labelled:
         positive = float(self.weights @ (self.codes > 0.0) / self.weights.sum())
         return min(positive, 1.0 - positive) if self.signed else 1.0
 
-    def unseen(self, tried: choosing.Tried, parts: Sequence[Part]) -> Evaluation:
+    def unseen(self, tried: choosing.Tried, parts: Sequence[Part], cut: float | None) -> Evaluation:
         """Of two classes, on the rows that parts have measured."""
-        rows, scores = choosing.unseen(tried, parts)
-        return of_two_classes(scores[0], self.codes[rows], self.weights[rows], bins=1)
+        rows, scores = choosing.unseen(tried if cut is not None else replace(tried, placed=()), parts)
+        return of_two_classes(scores[0] - (cut or 0.0), self.codes[rows], self.weights[rows], bins=1)
 
     @property
     def kind(self) -> Label:

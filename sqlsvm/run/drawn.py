@@ -50,11 +50,16 @@ Samples = dict[tuple[int, int], Drawn]
 def read_rows(scaling: Scaling, rows: Rows, weights: Array) -> Drawn:
     """Rows of the join that were read already, each with its weight."""
     numbers, ones, codes = Reader(scaling).read_once(rows, np.float64)
-    return Drawn(SampleRows(numbers, ones, scaling.dimension), codes, weights, marks=marks_in(rows))
+    return Drawn(SampleRows(numbers, ones, scaling.dimension), codes, weights, marks=marks_in(scaling, rows))
 
 
-def marks_in(rows: Rows, times: Indices | int = 1) -> Rows:
-    return {name: rows[name].astype(float).repeat(times) for name in MARKS if name in rows}
+def marks_in(scaling: Scaling, rows: Rows, times: Indices | int = 1) -> Rows:
+    """What rows tell of that of the label, and where their numbers are NULL."""
+    found = {name: rows[name].astype(float).repeat(times) for name in MARKS if name in rows}
+    if not found:
+        return found
+    nulls = (c.column for c in scaling.design.coordinates if c.role == "missing" and c.column in rows)
+    return found | {name: (rows[name] > 0.0).repeat(times) for name in nulls}
 
 
 def together(parts: Sequence[Drawn]) -> Drawn:

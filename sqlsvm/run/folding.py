@@ -229,6 +229,6 @@ def _solved(here: Problems, unproven: Counter[str]) -> dict[str, list[Array]]:
     for name, training in here.order.items():
         solutions = here.solve(training)
         unproven[name] += not all(solution.converged for solution in solutions)
-        each = (here.data.scaling.to_raw(solution.beta) for solution in solutions)
-        weights[name] = [less(theta, here.data.plan, training.threshold) for theta in each]
+        each = ((here.data.scaling.to_raw(found.beta), here.threshold(training, found.beta)) for found in solutions)
+        weights[name] = [less(theta, here.data.plan, threshold) for theta, threshold in each]
     return weights

@@ -30,7 +30,7 @@ from sqlsvm.terminal import NOTE
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
 
-Told = Callable[[Model, str], Model]
+Told = Callable[[Model, str, Sequence[Array]], Model]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Making:
         for name in problems.order:
             solutions = self._solved(problems, name, last=len(found) == len(self.trainings) - 1)
             found[name] = [solution.beta for solution in solutions]
-            model = told(self._model(problems, name, solutions, left_out), name)
+            model = told(self._model(problems, name, solutions, left_out), name, found[name])
             models[name] = model if data.in_group else replace(model, phases=problems.clock.lap())
         if self.on_fold and next(iter(problems.trainings.values())).shares_folds:
             from sqlsvm.run.folding import in_folds
@@ -118,7 +118,8 @@ class Making:
         training = problems.trainings[name]
         each = zip(problems.each(training), solutions, strict=True)
         asked = self.engine, name, self.text, training, self.known
-        parts = [model_of(*asked, *one, left_out, problems.some) for one in each]
+        threshold = problems.threshold(training, solutions[0].beta)
+        parts = [model_of(*asked, *one, left_out, problems.some, threshold) for one in each]
         if len(self.trainings) > 1:
             found = zip(parts, solutions, problems.each(training), strict=True)
             parts = [_own(part, solution, problem.penalty) for part, solution, problem in found]
@@ -150,13 +151,25 @@ class Making:
 def chosen(problems: Problems) -> tuple[Problems, Told]:
     """With what is chosen where a training is auto, and what then tells its model of it."""
     if not any(training.chooses for training in problems.trainings.values()):
-        return problems, lambda model, name: model
+        return problems, lambda model, name, found: model
     from sqlsvm.run.choosing import settle
 
     with choice_of(problems.trainings, Exception):
         found = {name: settle(training, problems) for name, training in problems.trainings.items()}
+    if better := next(filter(None, (each.helping for each in found.values())), None):
+        raise better
     settled = problems.with_trainings({name: each.training for name, each in found.items()})
-    return settled, lambda model, name: found[name].told(model)
+    return settled, lambda model, name, betas: found[name].told(model, [settled.place(beta) for beta in betas])
+
+
+def spread(problems: Problems) -> Training:
+    """The training, with the deviation of its scores on the sample if that says where classes meet."""
+    (training,) = problems.trainings.values()
+    if training.cut is None:
+        return training
+    from sqlsvm.run.choosing import fitted
+
+    return replace(training, spread=problems.place(fitted(training, problems)).width)
 
 
 def _begin(data: Data, phase: Phase) -> None:

@@ -41,6 +41,7 @@ def model_of(
     solution: Solution,
     left_out: Moments | None = None,
     some: Drawn | None = None,
+    threshold: float = 0.0,
 ) -> Model:
     """`left_out`: of the rows held out. `some`: rows of the join that are in memory."""
     problem, penalty = asked.data, asked.penalty
@@ -77,11 +78,11 @@ def model_of(
         weights=_weights(problem, beta, training.nulls),
         label_centre=design.target.centre,
         label_width=scaling.label,
-        threshold=training.threshold,
+        threshold=threshold,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling=scales,
-        notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)),
+        notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some, threshold)),
         history=tuple(as_json(record) for record in solution.history),
         options=training.kept,
         maps=problem.query.maps,
@@ -143,11 +144,12 @@ def _notes(
     solution: Solution,
     label_values: tuple[object, ...],
     some: Drawn | None,
+    threshold: float,
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta = solution.beta
     decided = beta.copy()
-    decided[[e.place for e in problem.scaling.numbers if not e.feature]] -= training.threshold
+    decided[[e.place for e in problem.scaling.numbers if not e.feature]] -= threshold
     if problem.in_group and problem.drawn:  # there may be very many: the model says the rest once
         signed = problem.plan.design.target.signed
         if one := one_class(problem.drawn, decided) if signed else None:

@@ -111,11 +111,11 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     query = rewritten(query, Facts(engine), showing("--split-by", training.split_by))
     copies = training.offload or (training.offload is None and engine.rates.slow_to_start)
     if training.chooses or (training.folds and copies):  # a copy has no other columns that could say it
-        from sqlsvm.query.rewrites.split import telling
+        from sqlsvm.query.rewrites.marks import telling
 
         query = rewritten(query, Facts(engine), telling(training.split_by))
     check_plan(query, training)
-    if training.is_random and (said := at_random(query, Facts(engine))):
+    if training.is_random and not known and (said := at_random(query, Facts(engine))):
         steps.log(NOTE, "note: %s", said)
     return query
 

@@ -18,6 +18,7 @@ from sqlsvm.run.training import Training
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.between import between
+from sqlsvm.solve.choosing import Place
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2, Penalty
@@ -119,6 +120,18 @@ class Problems:
     def _key(self, loss: Loss) -> Key:
         """Of the first class."""
         return self.data.key._replace(code=self._classes[0].plan.design.target.chosen, loss=loss)
+
+    def place(self, beta: Array) -> Place:
+        """That of the scores of weights. The mean is that of all rows."""
+        data, drawn = self.data, self.data.drawn or self.some
+        if drawn is None:
+            drawn = self.drawn(next(iter(self.trainings.values())))
+        mean = float(data.scaling.from_raw(data.moments.total / data.moments.n) @ beta)
+        return Place.of(drawn.rows.scores(beta), drawn.weights, mean)
+
+    def threshold(self, training: Training, beta: Array) -> float:
+        """The score from which on a row is of the positive class."""
+        return 0.0 if training.cut is None else self.place(beta).score(training.cut)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 

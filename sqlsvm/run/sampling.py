@@ -64,11 +64,11 @@ def drawn_sample(problem: Data, size: int, seed: int, *, apart: bool = False) ->
 
 def _drawn_times(reader: Reader, rows: Rows) -> Drawn:
     """Each row as often as it was drawn."""
-    return _as_drawn(reader, *reader.read(rows), marks_in(rows, rows[TIMES].astype(int)))
+    return _as_drawn(reader, *reader.read(rows), marks_in(reader.scaling, rows, rows[TIMES].astype(int)))
 
 
 def _once(reader: Reader, rows: Rows) -> Drawn:
-    return _as_drawn(reader, *reader.read_once(rows, np.float32), marks_in(rows))
+    return _as_drawn(reader, *reader.read_once(rows, np.float32), marks_in(reader.scaling, rows))
 
 
 def _as_drawn(reader: Reader, numbers: Singles, ones: Indices, labels: Array, marks: Rows) -> Drawn:

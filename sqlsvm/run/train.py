@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
@@ -17,7 +18,8 @@ from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data
 from sqlsvm.run.derived import reading
 from sqlsvm.run.holdout import chosen_start
-from sqlsvm.run.making import NOTHING, Making, chosen
+from sqlsvm.run.indicators import Helping
+from sqlsvm.run.making import NOTHING, Making, chosen, spread
 from sqlsvm.run.modelling import database_of, trained_on
 from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled, opened, query_of
@@ -68,10 +70,10 @@ def train_each(
     facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
     trainings = with_start(engine, text, trainings, clock := Clock())
 
-    def made(trainings: Mapping[str, Training]) -> list[Model]:
+    def made(trainings: Mapping[str, Training], maps: tuple[Mapped, ...] = ()) -> list[Model]:
         for forgets in (forget, *(keeping.forget for keeping in continuations.values())):
             forgets()
-        training, before = next(iter(trainings.values())), maps_before(text, trainings, continuations)
+        training, before = next(iter(trainings.values())), maps or maps_before(text, trainings, continuations)
         with choice_of(trainings, StatementError):
             query = query_of(engine, text, training, before)
         clock.begin("reading")
@@ -94,7 +96,13 @@ def train_each(
             models = in_groups(making, data, left_out) if training.by else making.models(data, left_out)
             return [replace(model, notes=(*model.notes, *taken)) for model in models]
 
-    return with_choice(trainings, made)
+    try:
+        return with_choice(trainings, made)
+    except Helping as better:
+        steps.info("beginning again, with columns that tell where a number is NULL")
+        trainings = {name: each.naming_nulls for name, each in trainings.items()}
+        models = with_choice(trainings, partial(made, maps=better.maps))
+        return [replace(model, notes=(*model.notes, better.note)) for model in models]
 
 
 def of_label(
@@ -140,7 +148,9 @@ def choosable(engine: Engine, trainings: Mapping[str, Training]) -> Mapping[str,
 
 def settled_on(engine: Engine, text: str, training: Training) -> Training:
     """The training with what is chosen where it is auto, for those who train elsewhere."""
-    return with_choice(choosable(engine, {"": training}), lambda trainings: _settled(engine, text, trainings))
+    return with_choice(
+        choosable(engine, {"": training.naming_nulls}), lambda trainings: _settled(engine, text, trainings)
+    )
 
 
 def _settled(engine: Engine, text: str, trainings: Mapping[str, Training]) -> Training:
@@ -155,7 +165,7 @@ def _settled(engine: Engine, text: str, trainings: Mapping[str, Training]) -> Tr
             if not training.chooses:
                 return training
             found, _ = chosen(Problems(opened(work, query, training)[0], trainings))
-    return found.trainings[""]
+            return spread(found)
 
 
 def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | None) -> Facts:

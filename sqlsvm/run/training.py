@@ -73,8 +73,10 @@ class Training(Effort, ProblemOptions):
     unchosen: str = ""
     """Why lambda has its default."""
     classes: bool = DEFAULTS["classes"]
-    threshold: float = 0.0
-    """Of scores, as it was chosen: what is above is of the positive class."""
+    cut: float | None = None
+    """Where scores are placed, as it was chosen: what is above is of the positive class."""
+    spread: float = 0.0
+    """The deviation of scores on a sample, for a program that measures none."""
 
     @property
     def is_kernel(self) -> bool:
@@ -124,12 +126,21 @@ class Training(Effort, ProblemOptions):
     def as_chosen(self, model: Model) -> "Training":
         """With what a model has where it is auto."""
         found = self.like(model).settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
-        return replace(found, threshold=model.threshold)
+        return replace(found, cut=model.chosen.cut if model.chosen else None)
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""
         chooses = tuple(name for name in self.chooses if name not in self.unnamed)
         return replace(self, chooses=chooses, unchosen=why)
+
+    @property
+    def adds_known(self) -> bool:
+        """May it add columns that tell where numbers are NULL?"""
+        return "nulls" in self.unnamed and not self.is_kernel
+
+    @property
+    def naming_nulls(self) -> "Training":
+        return replace(self, unnamed=tuple(name for name in self.unnamed if name != "nulls"))
 
     @property
     def takes_numbers(self) -> bool:

@@ -7,6 +7,7 @@ models do: so models are compared in each part, and the error is that of the dif
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,6 +80,26 @@ class Measuring:
     does."""
 
 
+class Place(NamedTuple):
+    """Where the scores of a model are: scores of others are compared with them in these units."""
+
+    mean: float
+    width: float
+    """The standard deviation."""
+
+    @classmethod
+    def of(cls, scores: Array, weights: Array, mean: float | None = None) -> "Place":
+        centre = float(np.average(scores, weights=weights))
+        width = float(np.sqrt(np.average((scores - centre) ** 2, weights=weights)))
+        return cls(centre if mean is None else mean, width)
+
+    def of_scores(self, scores: Array) -> Array:
+        return (scores - self.mean) / (self.width or 1.0)
+
+    def score(self, placed: float) -> float:
+        return self.mean + placed * self.width
+
+
 @dataclass(frozen=True)
 class Tried:
     """A loss and a strength with their measure in each part."""
@@ -88,6 +109,9 @@ class Tried:
     values: tuple[float, ...]
     scores: tuple[Array, ...] = field(default=(), compare=False, repr=False)
     """Of the rows that each part measures: a row for each sample."""
+    placed: tuple[Array, ...] = field(default=(), compare=False, repr=False)
+    """The same, placed among those of the rows that the part was trained on. A strong penalty leaves scores that differ
+    less than the intercepts of parts do."""
 
     @property
     def mean(self) -> float:
@@ -133,7 +157,7 @@ def _chosen(
             else:
                 best, taken = other.best, other
     tried = [each for path in (first, *others) for each in path.tried]
-    return Choice(taken.simplest, tuple(tried), dearer)
+    return Choice(taken.placed(taken.simplest), tuple(tried), dearer)
 
 
 class Path:
@@ -173,6 +197,18 @@ class Path:
             self._found[strength] = Tried(self.candidate.name, strength, values, scores)
         return self._found[strength]
 
+    def placed(self, tried: Tried) -> Tried:
+        each = [own.points(tried.strength) for own in self._learning]
+
+        def scores(place: int, part: int) -> Array:
+            sample, point = self.candidate.samples[place], each[place][part]
+            rest = self._parts[part].rest
+            seen = Place.of(sample.rows.take(rest).scores(point), sample.weights[rest])
+            return seen.of_scores(tried.scores[part][place])
+
+        parts = range(len(self._parts))
+        return replace(tried, placed=tuple(np.array([scores(n, part) for n in range(len(each))]) for part in parts))
+
     def go_down(self, strengths: Sequence[float]) -> None:
         """Every second one, until the measure has fallen, and those next to the one that is found."""
         falls = 0
@@ -200,11 +236,18 @@ class Path:
                 self.at(strengths[n])
 
 
-def path(candidate: Candidate, parts: Sequence[Part], measuring: Measuring, strengths: Sequence[float]) -> list[Tried]:
+def path(
+    candidate: Candidate,
+    parts: Sequence[Part],
+    measuring: Measuring,
+    strengths: Sequence[float],
+    *,
+    placing: bool = False,
+) -> list[Tried]:
     """Each strength, from the strongest on."""
     found = Path(candidate, parts, measuring)
     with fitting_threads(ONE):
-        return [found.at(strength) for strength in strengths]
+        return [found.placed(found.at(n)) if placing else found.at(n) for n in strengths]
 
 
 # -- learning ----------------------------------------------------------------------------------------------------------
@@ -253,8 +296,13 @@ class Apart:
         rows = candidate.samples[place].rows
         self._each = [(Learning(candidate, place, p.share, p.rest), rows.take(p.measured)) for p in parts]
 
+    def points(self, strength: float) -> list[Array]:
+        return [own.point(strength)[1] for own, _ in self._each]
+
     def scores(self, strength: float) -> list[Array]:
-        return [measured.scores(own.point(strength)[1]) for own, measured in self._each]
+        """Of the rows that each part measures."""
+        each = zip(self.points(strength), self._each, strict=True)
+        return [measured.scores(point) for point, (_, measured) in each]
 
 
 class Together:
@@ -267,16 +315,20 @@ class Together:
         self._each = [(part.share, taken(candidate.samples[place], part.measured)) for part in parts]
 
     def scores(self, strength: float) -> list[Array]:
+        each = zip(self.points(strength), self._each, strict=True)
+        return [sample.rows.scores(point) for point, (_, sample) in each]
+
+    def points(self, strength: float) -> list[Array]:
         local, point = self._all.point(strength)
         psi, found = local.loss.smoothed(WIDTH * local.unit), []
         sums = [_sums(sample, psi, point) for _, sample in self._each]
         weights, slopes, grams = (sum(each) for each in zip(*sums, strict=True))
-        for (share, sample), (own, slope, gram) in zip(self._each, sums, strict=True):
+        for (share, _), (own, slope, gram) in zip(self._each, sums, strict=True):
             left, penalty = weights - own, self._all.penalty(strength, share)
             matrix = (grams - gram) / left
             matrix[np.diag_indices_from(matrix)] += penalty.ridge
             step = Dense(matrix).solve((slopes - slope) / left + penalty.slope(point), 0.0)
-            found.append(sample.rows.scores(point - step))
+            found.append(point - step)
         return found
 
 
@@ -298,8 +350,8 @@ def evened(candidate: Candidate) -> Candidate:
 
 
 def unseen(tried: Tried, parts: Sequence[Part]) -> tuple[Indices, Array]:
-    """The rows that parts have measured, and their scores."""
-    return np.concatenate([part.measured for part in parts]), np.concatenate(tried.scores, axis=1)
+    """The rows that parts have measured, and their scores: placed, if that is known."""
+    return np.concatenate([part.measured for part in parts]), np.concatenate(tried.placed or tried.scores, axis=1)
 
 
 def taken(sample: Sample, places: Indices) -> Sample:

@@ -109,6 +109,10 @@ class Elastic(Penalty):
     free: Free | None = None
     """The same, if it has no penalty."""
 
+    def wider(self, columns: int) -> "Elastic":
+        rows = np.pad(self.constraint.rows, ((0, 0), (0, columns)))
+        return replace(self, constraint=replace(self.constraint, rows=rows))
+
     @property
     def dimension(self) -> int:
         return int(self.constraint.rows.shape[1])

@@ -74,6 +74,10 @@ class Penalty(ABC):
     def slope(self, beta: Array) -> Array:
         """Of the part that has a derivative."""
 
+    def wider(self, columns: int) -> "Penalty":
+        """Of so many columns more, for a training on rows in memory."""
+        return self
+
     def feasible(self, beta: Array) -> Array:
         """A point nearby that satisfies the constraints, if there are any."""
         return beta

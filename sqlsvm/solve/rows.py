@@ -4,12 +4,12 @@ A feature may have 100,000 categories, so only the place of the 1 is kept. There
 are kept in single precision, and computed with in double precision, a block at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sqlsvm.solve.arrays import Array, Indices, Singles
+from sqlsvm.solve.arrays import Array, Indices, Mask, Singles
 
 BLOCK = 1 << 18
 """Numbers."""
@@ -37,6 +37,13 @@ class SampleRows:
     def take(self, places: Indices) -> "SampleRows":
         """The rows there. To copy them by a mask takes twice as long."""
         return SampleRows(self.numbers.take(places, axis=0), self.ones.take(places, axis=0), self.width)
+
+    def wider(self, columns: Sequence[Mask]) -> "SampleRows":
+        """With more columns, that are 1 there."""
+        width = self.width + len(columns)
+        more = [np.where(column, self.width + place, width)[:, None] for place, column in enumerate(columns)]
+        ones = np.hstack([np.where(self.ones == self.width, width, self.ones), *more])
+        return SampleRows(self.numbers, ones, width)
 
     def only(self, columns: Indices) -> "SampleRows":
         """With all numbers, and after them some of the other columns."""

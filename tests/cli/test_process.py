@@ -12,7 +12,7 @@ TRAIN = ["train", "--dsn", "duckdb:", "--label", "y", "--query", "SELECT t.y, t.
 NOT_NEEDED = (
     "sqlsvm.ask.",
     "sqlsvm.lab.kernel.learn",
-    "sqlsvm.maps.kinds",
+    "sqlsvm.maps.resolve",
     "sqlsvm.lab.neural",
     "sqlsvm.run.folding",
     "sqlsvm.run.groups",

@@ -8,17 +8,18 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sqlglot import parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.model import memory
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import UNNAMED
 from sqlsvm.query.ir import ENTITY, ROW, TIME
-from sqlsvm.query.rewrites import split
+from sqlsvm.query.rewrites import marks
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
@@ -342,6 +343,62 @@ def test_probabilities_come_from_the_rows_of_the_choice(duckdb: Engine) -> None:
     assert ((likely - late) ** 2).mean() < 0.95 * ((late.mean() - late) ** 2).mean()
 
 
+FEW_COLUMNS = "SELECT f.x > 0.0 AS late, f.v FROM f WHERE f.id % 4 {} 0"
+"""One column, so that every penalty orders the rows alike: the strongest is chosen."""
+
+
+@pytest.fixture
+def one_column(engine: Engine) -> Engine:
+    rng = np.random.default_rng(4)
+    v = rng.normal(size=3000)
+    rows = {"id": np.arange(3000), "v": 3.0 * v + 7.0, "x": 2.0 * v - 1.0 + rng.logistic(size=3000)}
+    Join("CREATE TABLE f (id INT, v FLOAT8, x FLOAT8)", {"f": rows}, FEW_COLUMNS).create(engine)
+    return engine
+
+
+def right(rows: Rows) -> tuple[float, float]:
+    """The share of rows of which the class is right, and the mean log loss."""
+    late, likely = rows["late"].astype(bool), rows["probability"].astype(float)
+    return float((rows["prediction"].astype(bool) == late).mean()), float(
+        -np.log(np.where(late, likely, 1 - likely)).mean()
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"in_memory": 0, "sample": 1500}, {"time": "id"}])
+def test_after_a_strong_penalty_classes_and_probabilities_are_those_of_a_weak_one(
+    one_column: Engine, options: dict[str, object]
+) -> None:
+    """Its scores differ less than the intercepts of the parts do."""
+    text = FEW_COLUMNS.replace("f.v FROM", "f.v, f.id FROM") if options.get("time") else FEW_COLUMNS
+    model = train(one_column, "m", text.format("<>"), by_default(**options))
+    seen, new = (
+        one_column.fetch(predict(one_column, model, text.format(sign), probability=True)) for sign in ("<>", "=")
+    )
+    peer = LogisticRegression(C=1e6).fit(seen["v"].astype(float)[:, None], seen["late"].astype(bool))
+    likely = peer.predict_proba(new["v"].astype(float)[:, None])[:, 1]
+    late = new["late"].astype(bool)
+    assert model.lam == STRENGTHS[0]
+    accuracy, loss = right(new)
+    assert accuracy == pytest.approx(((likely > 0.5) == late).mean(), abs=0.01)
+    assert loss == pytest.approx(-np.log(np.where(late, likely, 1 - likely)).mean(), abs=0.01)
+    assert not any("predicts" in note for note in model.notes)
+
+
+def test_so_are_the_classes_of_a_fold_and_of_a_program(installed: Engine, installed_dsn: str) -> None:
+    rng = np.random.default_rng(4)
+    v = rng.normal(size=3000)
+    rows = {"id": np.arange(3000), "v": 3.0 * v + 7.0, "x": 2.0 * v - 1.0 + rng.logistic(size=3000)}
+    text = FEW_COLUMNS.format("<>")
+    with Join("CREATE TABLE f (id INT, v FLOAT8, x FLOAT8)", {"f": rows}, FEW_COLUMNS).created(installed):
+        compiled(installed, "few", text, by_default(sample=1000))
+        in_sql = evaluate_model(installed, in_psql(installed, installed_dsn, "few"))
+        model = RelationalSVC(folds=3, verbose=False).fit(installed, text, "late").model_
+        measured = evaluate_model(installed, model)
+    assert in_sql.accuracy.value == pytest.approx(measured.accuracy.value, abs=0.02)
+    assert model.validation["accuracy"].mean == pytest.approx(measured.accuracy.value, abs=0.01)
+    assert measured.accuracy.value > 0.75
+
+
 def test_a_class_is_a_threshold_on_the_score(engine: Engine) -> None:
     """Whatever predicts has the threshold of a model."""
     with shop(600).created(engine):
@@ -404,7 +461,7 @@ def test_rows_that_cannot_be_told_apart_end_no_training(
 ) -> None:
     """Statements that only the choice adds to fail in the database."""
     wrong = parse_one("CAST('x' || 1 AS INT)")
-    monkeypatch.setattr(split, "row_hash", lambda *_: wrong.copy())
+    monkeypatch.setattr(marks, "row_hash", lambda *_: wrong.copy())
     with shop(300).created(engine), caplog.at_level(NOTE, "sqlsvm"):
         found = train(engine, "m", QUERY, by_default(in_memory=0, sample=1000))
         within_psql = settled_on(engine, QUERY, by_default())

@@ -69,7 +69,7 @@ def test_a_program_has_the_zone_and_the_threshold_of_its_driver(postgres: Engine
     typed(postgres, f"CREATE TABLE g AS SELECT {at} AS at, n % 24 AS h FROM GENERATE_SERIES(0, 239) AS r(n)")
     postgres.in_zone("Asia/Tokyo")
     text = "SELECT h < 12 AS y, CAST(EXTRACT(HOUR FROM at) AS float8) AS hour FROM g"
-    save_program(postgres, "zoned", stored_program(postgres, text, replace(training(lam=1e-3), threshold=0.25)))
+    save_program(postgres, "zoned", stored_program(postgres, text, replace(training(lam=1e-3), cut=0.25, spread=2.0)))
     script = """
         SET TimeZone = 'America/New_York';
         SELECT converged FROM sqlsvm.train('zoned');
@@ -78,13 +78,15 @@ def test_a_program_has_the_zone_and_the_threshold_of_its_driver(postgres: Engine
         SHOW TimeZone;"""
     (converged, accuracy, *counted), model = answer(postgres_dsn, QUIET + script), open_store(postgres).load("zoned")
     assert (converged, counted[-1]) == ("t", "America/New_York")
-    assert (model.trained_on.zone, model.threshold) == ("Asia/Tokyo", 0.25)
+    weight = float(model.weights.values[0])
+    mean = model.intercept + weight * 11.5  # of the hours
+    assert model.trained_on.zone == "Asia/Tokyo"
+    assert model.threshold == pytest.approx(mean + 0.5)
     found = asked(postgres, f"SELECT p.prediction = p.y AS right FROM ({postgres.text(predict(postgres, model))}) AS p")
     assert float(accuracy) == pytest.approx(found["right"].mean())
     score = "sqlsvm.decision_function('zoned', jsonb_build_object('hour', hour))"
     by_hour = asked(postgres, f"SELECT DISTINCT hour, {score} AS score FROM ({text}) AS q ORDER BY hour")
-    weight = float(model.weights.values[0])
-    assert by_hour["score"] == pytest.approx(model.intercept - 0.25 + weight * by_hour["hour"])
+    assert by_hour["score"] == pytest.approx(model.intercept - model.threshold + weight * by_hour["hour"])
 
 
 TO_THE_LIMIT = "tol => 1e-12, max_passes => 6"

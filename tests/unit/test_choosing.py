@@ -188,13 +188,16 @@ def test_the_threshold_makes_more_rows_right() -> None:
     x = np.column_stack([np.ones(2000), rng.normal(size=2000)])
     y = np.where(x[:, 1] + 0.3 * rng.normal(size=2000) > 0.8, 1.0, -1.0)
     own = candidate("logistic", x, y)
-    strong, weak = path(own, parts(2000), AUC, [10.0, 1e-4])
-    cut = cut_of([own], strong, parts(2000))
-    (rows, (scores,)), (_, (others,)) = (unseen(each, parts(2000)) for each in (strong, weak))
-    before, after, best = (((s > c) == (y[rows] > 0)).mean() for s, c in ((scores, 0.0), (scores, cut), (others, 0.0)))
+    strong, weak = path(own, parts(2000), AUC, [10.0, 1e-4], placing=True)
+    cut = cut_of(own, strong, parts(2000))
+    assert cut is not None
+    (rows, (placed,)), (_, (scores,)), (_, (others,)) = (
+        unseen(each, parts(2000)) for each in (strong, replace(strong, placed=()), replace(weak, placed=()))
+    )
+    before, after, best = (((s > c) == (y[rows] > 0)).mean() for s, c in ((scores, 0.0), (placed, cut), (others, 0.0)))
     assert after > before + 0.005
     assert after == pytest.approx(best, abs=0.01)
-    assert cut_of([own], weak, parts(2000)) == 0.0
+    assert cut_of(own, weak, parts(2000)) is None
 
 
 def test_of_a_number_a_penalty_that_costs_a_thousandth_is_too_strong() -> None:

@@ -63,7 +63,7 @@ def test_parameters() -> None:
     assert set(svc.get_params()) == PARAMETERS
     assert svc.set_params(tol=1e-2, categorical=["month"]) is svc
     assert (svc.lam, svc.tol, svc.nulls, svc.categorical) == (1e-2, 1e-2, "mean", ["month"])
-    assert repr(svc) == "RelationalSVC(lam=0.01, tol=0.01, categorical=['month'])"
+    assert repr(svc) == "RelationalSVC(lam=0.01, tol=0.01, nulls='mean', categorical=['month'])"
     assert repr(RelationalSVC()) == "RelationalSVC()"
 
 

@@ -105,7 +105,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "values": stored_values(query),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
-            **({"threshold": training.threshold} if training.threshold else {}),
+            **({"cut": {"at": training.cut, "spread": training.spread}} if training.cut is not None else {}),
         },
         plain(training.kept),
         begun.stored,
