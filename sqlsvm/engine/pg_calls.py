@@ -245,6 +245,14 @@ def unclear(call: Call, schemas: Iterable[str], detail: str | None = None) -> Qu
     )
 
 
+def planted(call: Call, schema: str, role: str) -> QueryError:
+    return QueryError(
+        f'role "{role}" has put {call.kind} {call.name} into the schema {schema}, for types of others',
+        detail=f"It would run with your rights: {rendered(call.node)[:60]}",
+        hint=f"cast both sides to a type of the system; a superuser can drop it, or revoke CREATE on {schema}",
+    )
+
+
 def is_cte(table: exp.Table, meaning: Callable[[exp.Expr], str]) -> bool:
     """Does a table's name mean a CTE? A CTE sees those before it, and itself only if they are recursive."""
     name, node = meaning(table.this), table.parent

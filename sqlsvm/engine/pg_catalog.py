@@ -85,6 +85,7 @@ WHERE p.provolatile = 'v' AND (s.nspname = CASE WHEN called.schema = '' THEN 'pg
   OR called.schema = 'pg_temp' AND s.oid = pg_my_temp_schema())
 ORDER BY p.proname"""
 
+# And the types of what is read, if they have casts, which may stand nowhere in a text.
 _VIEW_TEXTS = """\
 WITH RECURSIVE read (oid) AS (
   SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS given (name)
@@ -93,7 +94,12 @@ WITH RECURSIVE read (oid) AS (
   JOIN pg_catalog.pg_depend AS d
     ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass)
 SELECT pg_get_viewdef(c.oid) FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
-ORDER BY c.oid"""
+UNION SELECT format('SELECT CAST(NULL AS %I.%I)', s.nspname, t.typname)
+FROM read JOIN pg_catalog.pg_attribute AS a ON a.attrelid = read.oid
+JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid AND t.typnamespace <> 'pg_catalog'::regnamespace
+JOIN pg_catalog.pg_namespace AS s ON s.oid = t.typnamespace
+WHERE EXISTS (SELECT FROM pg_catalog.pg_cast AS k WHERE t.oid IN (k.castsource, k.casttarget))
+ORDER BY 1"""
 
 # LOCK takes no foreign table and no materialised view, and wants the right to all columns.
 _LOCKABLE = """\

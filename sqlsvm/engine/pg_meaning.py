@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp, parse_one
 
-# Also the functions of an aggregate, which PostgreSQL says is immutable, and that of an operator.
+# Also the functions of an aggregate, which PostgreSQL says is immutable, that of an operator, and the casts of a type.
 NAMED = """\
 WITH named AS (
   SELECT p.proname AS name, p.pronamespace AS space, p.oid AS runs FROM pg_catalog.pg_proc AS p
@@ -13,6 +13,8 @@ WITH named AS (
   CROSS JOIN LATERAL (VALUES (a.aggtransfn::oid), (a.aggfinalfn::oid), (a.aggmtransfn::oid), (a.aggminvtransfn::oid),
     (a.aggmfinalfn::oid), (a.aggcombinefn::oid)) AS part (oid)
   UNION ALL SELECT o.oprname, o.oprnamespace, o.oprcode::oid FROM pg_catalog.pg_operator AS o
+  UNION ALL SELECT t.typname, t.typnamespace, c.castfunc
+  FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_cast AS c ON t.oid IN (c.castsource, c.casttarget) AND c.castfunc <> 0
 )"""
 # All of a name: another function of it may fit better. A database that was restored elsewhere has other numbers. Each
 # text is written several times, which takes the values out of string_agg in sqlglot.
@@ -28,6 +30,7 @@ FROM unnest(CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS text[])) AS a(kin
 LEFT JOIN (
   SELECT 'relation' AS kind, relnamespace AS space, relname AS name, oid, relowner AS owner FROM pg_catalog.pg_class
   UNION ALL SELECT 'function', pronamespace, proname, oid, proowner FROM pg_catalog.pg_proc
+  UNION ALL SELECT 'function', typnamespace, typname, oid, typowner FROM pg_catalog.pg_type
   UNION ALL SELECT 'operator', oprnamespace, oprname, oid, oprowner FROM pg_catalog.pg_operator
 ) AS f ON f.kind = a.kind AND f.name = a.name AND f.space = CASE
   WHEN a.schema = 'pg_temp' THEN pg_my_temp_schema() ELSE CAST(to_regnamespace(quote_ident(a.schema)) AS oid) END
@@ -54,8 +57,8 @@ WITH RECURSIVE held (oid) AS (
 ), known (oid) AS (
   SELECT c.oid FROM held JOIN pg_catalog.pg_class AS c ON c.oid = held.oid
   WHERE c.relkind IN ('r', 'f', 'p') AND c.relnatts > 0 AND c.relnamespace <> 'pg_catalog'::regnamespace
-), read (oid, kind, file, name, is_held) AS (
-  SELECT l.relation, c.relkind, c.relfilenode, c.relname, l.relation IN (SELECT oid FROM held)
+), read (oid, kind, file, is_temporary, is_held) AS (
+  SELECT l.relation, c.relkind, c.relfilenode, c.relpersistence = 't', l.relation IN (SELECT oid FROM held)
   FROM pg_catalog.pg_locks AS l LEFT JOIN pg_catalog.pg_class AS c ON c.oid = l.relation
   WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation')
 SELECT oid::regclass::text || ' was truncated, refreshed or made anew' AS said FROM read
@@ -63,7 +66,7 @@ WHERE kind IS DISTINCT FROM 't' AND pg_get_indexdef(oid) IS NULL AND file IS DIS
   AND pg_relation_filenode(oid) <> coalesce(file, 0)
 UNION ALL
 SELECT oid::regclass::text || ' became a part of a table that is read,' FROM read
-WHERE kind IN ('r', 'f', 'p') AND NOT is_held AND NOT starts_with(name, 'sqlsvm_')
+WHERE kind IN ('r', 'f', 'p') AND NOT is_held AND NOT is_temporary
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_locks AS own
     WHERE own.pid = pg_backend_pid() AND own.relation = read.oid AND own.mode = 'AccessExclusiveLock') AND CASE
   WHEN pg_partition_root(oid) <> oid THEN pg_partition_root(oid) IN (SELECT oid FROM known)

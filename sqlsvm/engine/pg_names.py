@@ -29,6 +29,7 @@ from sqlsvm.engine.pg_calls import (
     is_row,
     is_untyped,
     plain_type,
+    planted,
     probing,
     qualify,
     quoted,
@@ -108,15 +109,19 @@ WHERE NOT known OR NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM reac
 GROUP BY kind, name, known"""
 
 # Of all functions or operators of a name that are on the path: does it take these types exactly, or after conversions
-# that are made without a cast? The type of a bare literal is not known; it becomes what is needed.
+# that are made without a cast? The type of a bare literal is not known; it becomes what is needed. Who made it, if that
+# is a role that has made none of its types: a stranger, who wants to be called in place of an extension.
 _MATCHES = """\
 WITH called AS (
   SELECT p.pronamespace AS space, ARRAY(SELECT unnest(p.proargtypes)) AS takes,
-    p.provariadic <> 0 OR p.pronargdefaults > 0 AS more
+    p.provariadic <> 0 OR p.pronargdefaults > 0 AS more, p.proowner AS owner
   FROM pg_catalog.pg_proc AS p WHERE $1::text = 'function' AND p.proname = $2::text
-  UNION ALL SELECT o.oprnamespace, ARRAY[o.oprleft, o.oprright], false
+  UNION ALL SELECT o.oprnamespace, ARRAY[o.oprleft, o.oprright], false, o.oprowner
   FROM pg_catalog.pg_operator AS o WHERE $1::text = 'operator' AND o.oprname = $2::text)
-SELECT s.nspname, m.exact AND NOT c.more, m.fits OR c.more
+SELECT s.nspname, m.exact AND NOT c.more, m.fits OR c.more, (
+  SELECT r.rolname::text FROM pg_catalog.pg_roles AS r
+  WHERE r.oid = c.owner AND NOT r.rolsuper AND r.rolname <> current_user AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_type AS t WHERE t.oid = ANY (c.takes) AND t.typowner = c.owner))
 FROM called AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.space
 JOIN unnest(array_append($4::text[], 'pg_catalog')) WITH ORDINALITY AS path (name, place) ON path.name = s.nspname
 CROSS JOIN LATERAL (
@@ -290,12 +295,15 @@ class Names:
         types = self._operand_types(query, call, schemas)
         matches = self._ask(_MATCHES, [call.kind, call.name, types, list(rivals.schemas)])
         plain = all("." not in type for type in types if type)
-        if any(exact or (fits and plain) for schema, exact, fits in matches if schema == "pg_catalog"):
+        if any(exact or (fits and plain) for schema, exact, fits, _ in matches if schema == "pg_catalog"):
             return None
-        own: set[str] = {schema for schema, exact, _ in matches if exact}
+        own: set[str] = {schema for schema, exact, *_ in matches if exact}
+        for schema, exact, fits, role in matches:
+            if role and (exact if own else fits):
+                raise planted(call, schema, role)
         if len(own) == 1:
             return own.pop()
-        if any(fits for schema, _, fits in matches if schema != "pg_catalog"):
+        if any(fits for schema, _, fits, _ in matches if schema != "pg_catalog"):
             raise unclear(call, schemas)
         return None
 

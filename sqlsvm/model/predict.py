@@ -158,9 +158,14 @@ def _of_zone(zone: str | None) -> str:
 
 
 def _text(found: exp.Expr, dialect: str) -> str:
-    """What a name stands for is computed once, also where a long curve uses the name often."""
-    pulls_up = dialect in LANGUAGES and LANGUAGES[dialect].pulls_up
-    return (sql.with_offsets(found) if pulls_up else found).sql(dialect=dialect)
+    """What a name stands for is computed once, also where a long curve uses the name often. The same in any session: a
+    category may be the text of somebody who writes what would come after it."""
+    language = LANGUAGES.get(dialect)
+    found = sql.with_offsets(found) if language and language.pulls_up else found
+    for string in [*found.find_all(exp.Literal)] if language and language.escapes else ():
+        if string.is_string and "\\" in string.name:
+            string.replace(exp.ByteString(this=string.name.replace("\\", "\\\\")))
+    return found.sql(dialect=dialect)
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:

@@ -54,9 +54,10 @@ class Sent:
 
     def functions(self, fold: Fold) -> tuple[Called, ...]:
         """All names before a parenthesis. Some of them may be types or keywords; none that is called is missing. With
-        the operators of a schema, which stand for functions: OPERATOR("public".=)"""
+        the operators and types of a schema, which stand for functions: OPERATOR("public".=), ::public.mood"""
         operators = {(quoted or fold(plain, False), symbol) for quoted, plain, symbol in _OPERATORS.findall(self.text)}
-        return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(self.tokens)} | operators))
+        called = (*_called(self.tokens), *_cast_to(self.tokens))
+        return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in called} | operators))
 
 
 _RESERVED = {
@@ -84,8 +85,18 @@ def _called(tokens: Sequence[Token]) -> Iterator[tuple[Word, Word]]:
         is_word = quoted or (token.token_type not in _RESERVED and token.text.replace("_", "a").isalnum())
         if following.token_type is TokenType.L_PAREN and is_word and token.token_type is not TokenType.STRING:
             is_dotted = owner is not None and dot is not None and dot.token_type is TokenType.DOT
-            schema = (owner.text, owner.token_type is TokenType.IDENTIFIER) if owner and is_dotted else ("", False)
-            yield schema, (token.text, quoted)
+            yield _word(owner) if owner and is_dotted else ("", False), (token.text, quoted)
+
+
+def _cast_to(tokens: Sequence[Token]) -> Iterator[tuple[Word, Word]]:
+    """The types of a schema: no name that is given with AS has a dot."""
+    for to, schema, dot, name in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        if to.token_type in (TokenType.ALIAS, TokenType.DCOLON) and dot.token_type is TokenType.DOT:
+            yield _word(schema), _word(name)
+
+
+def _word(token: Token) -> Word:
+    return token.text, token.token_type is TokenType.IDENTIFIER
 
 
 def check_reads(query: exp.Query, sent: Sequence[Token], dialect: str) -> None:

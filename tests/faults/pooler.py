@@ -17,7 +17,7 @@ SETTINGS = """
 [databases]
 * = host={server} port=5432 user=postgres
 [pgbouncer]
-pool_mode = transaction
+pool_mode = {mode}
 auth_type = any
 listen_addr =
 unix_socket_dir = {folder}
@@ -29,15 +29,15 @@ ignore_startup_parameters = extra_float_digits
 
 
 @contextmanager
-def pooled(server: Path, sessions: int = 4) -> Iterator[str]:
-    """The DSN of a PgBouncer in transaction mode."""
+def pooled(server: Path, sessions: int = 4, mode: str = "transaction") -> Iterator[str]:
+    """The DSN of a PgBouncer."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         pytest.skip("there is no pgbouncer on this machine")
     with reachable_folder() as above:
         folder = own(above / "p")
         settings = above / "pgbouncer.ini"
-        settings.write_text(SETTINGS.format(server=server, folder=folder, sessions=sessions))
+        settings.write_text(SETTINGS.format(server=server, folder=folder, sessions=sessions, mode=mode))
         quiet = subprocess.DEVNULL
         process = subprocess.Popen([program, "-q", settings], cwd="/", stdout=quiet, stderr=quiet, **plain_account())
         dsn = f"host={folder} user=postgres dbname=postgres"

@@ -48,9 +48,17 @@ def test_each_transaction_of_a_pool_has_our_settings(pooler: str) -> None:
         assert theirs == {'"$user", public'}
 
 
+@pytest.fixture
+def sessions(on_postgres: Subject, server: Cluster) -> Iterator[str]:
+    with pooled(server.folder, 3, "session") as dsn:
+        yield dsn
+
+
 @pytest.mark.slow
-def test_a_training_behind_a_pooler(pooler: str, on_postgres: Subject) -> None:
+@pytest.mark.parametrize("mode", ["pooler", "sessions"])
+def test_a_training_behind_a_pooler(request: pytest.FixtureRequest, mode: str, on_postgres: Subject) -> None:
     """With others at the same time; what is measured and predicted is the same, too."""
+    pooler = request.getfixturevalue(mode)
     try:
         with ThreadPoolExecutor(2) as threads:
             trained = list(threads.map(lambda name: sqlsvm(*TRAIN, "--dsn", pooler, "--name", name), (NAME, "other")))
