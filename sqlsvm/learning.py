@@ -96,9 +96,8 @@ class Learned:
 
     def _title(self) -> str:
         model = self.estimator.model_
-        return (
-            f"{self.suggestion.label}: {amount(len(self.lines))} features, {amount(model.join_rows)} rows to learn from"
-        )
+        features = f"{amount(len(self.lines))} feature{'s' * (len(self.lines) != 1)}"
+        return f"{self.suggestion.label}: {features}, {amount(model.join_rows)} rows to learn from"
 
     def _table(self) -> list[tuple[str, ...]]:
         each, names = self._each(), _shown(self._each()["sqlsvm"])

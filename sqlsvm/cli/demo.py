@@ -76,7 +76,7 @@ def _play(engine: "Engine", query: str) -> int:
     from sqlsvm.store import open_store
 
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
-    show_answer("\nNow a support vector machine is trained on that join, in place:\n")
+    show_answer("\nNow sqlsvm trains a linear model on that join, inside the database:\n")
     training = Training.of(**named({"label": LABEL, **dict.fromkeys(UNNAMED)}))
     return code_of(train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training))
 

@@ -90,9 +90,9 @@ def _roles(wanted: Wanted) -> list[tuple[str, str | None]]:
 
 def _role(engine: Engine, table: Table, flag: str, name: str | None) -> Value:
     if name is None:
-        raise OptionError(
-            f"{flag} is missing", hint=f"{flag} COLUMN of {table.name}, or --label-next for a label to come"
-        )
+        hint = f"{flag} COLUMN of {table.name}, or --label-next for a label to come"
+        hint += "; without a time, write a query and train on it" * (flag == "--time")
+        raise OptionError(f"{flag} is missing", hint=hint)
     found = column_of(engine, table, flag, name)
     if flag == "--time" and found.column.kind not in (*DATES, "numeric"):
         raise OptionError(f"--time: {name} is of type {found.column.type}", hint="take a date, a timestamp or a number")
