@@ -15,21 +15,18 @@ from math import sqrt
 import numpy as np
 from sqlglot import exp, parse_one
 
-from sqlsvm.ask.class_intervals import of_clusters
-from sqlsvm.ask.class_intervals import with_intervals as with_intervals_of_classes
-from sqlsvm.ask.confusion import Scored, Seen
-from sqlsvm.ask.evaluate import evaluate_plan
+from sqlsvm.ask.confusion import Classed, confusion
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.ask.scored import of_plan
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model.confusion import Confusion, slopes
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes, of_strata
+from sqlsvm.model.scored import Scored, of_clusters, of_several_classes, of_two_classes, squares_by_class
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.opening import open_problem
-from sqlsvm.solve.rows import SampleRows
 
 QUERY = "SELECT o.late, o.size, v.minutes FROM orders o JOIN visits v ON v.k = o.k"
 OF_NUMBERS, OF_CLASSES = (QUERY.replace("o.late", column) for column in ("o.amount", "o.grade"))
@@ -164,12 +161,11 @@ def _computed(orders: Columns, visits: Columns) -> Measured:
 def of_classes(grade: Values, score: Values, cluster: Values, rows: Values | None = None) -> Confusion:
     """`rows`: how many rows of the join each grade has, if these were drawn from them."""
     scores = np.array([pull * score - pull**2 / 2.0 for pull in PULLS])
-    drawn = Drawn(SampleRows.of(score[:, None]), grade + 1.0, np.ones(len(grade)), clusters=cluster.astype(float))
-    counts = np.bincount(grade, minlength=len(PULLS)).astype(float)
-    seen = Seen(drawn, scores, counts if rows is None else rows, rows is None)
-    found = Confusion(tuple(range(len(PULLS))), seen.matrix)
+    stand = np.ones(len(PULLS)) if rows is None else rows / np.maximum(np.bincount(grade, minlength=len(PULLS)), 1)
+    scored = Scored(scores, grade + 1.0, stand[grade], cluster)
+    found = of_several_classes(scored, tuple(range(len(PULLS))))
     sizes = {k + 1: sizes_of(cluster[grade == k]) for k in range(len(PULLS))}
-    return of_clusters(found, sizes, seen.squares(slopes(found.matrix)))
+    return of_clusters(found, sizes, squares_by_class(found, scored))
 
 
 def _interval(name: str, value: float, cluster: Values, adds: Values, late: Values) -> Interval:
@@ -211,7 +207,8 @@ def _evaluated(engine: Engine) -> Evaluation:
     options = ProblemOptions(label="late", scale="none")
     with open_problem(engine, QUERY, options) as problem:
         theta = np.array([WEIGHTS[c.feature] for c in problem.plan.design.coordinates])
-        return with_intervals(evaluate_plan(problem.work, problem.plan, theta), problem, theta, options)
+        scored = of_plan(problem.work, problem.plan, theta)
+        return with_intervals(of_two_classes(scored), scored, problem, theta, options)
 
 
 def _evaluated_numbers(engine: Engine) -> Residuals:
@@ -229,7 +226,8 @@ def _evaluated_classes(engine: Engine) -> Confusion:
         coordinates = problem.plan.design.coordinates
         weights = np.array([WEIGHTS[c.feature] for c in coordinates])
         alone = np.array([float(not c.feature) for c in coordinates])
-        return with_intervals_of_classes(Scored(problem, [pull * weights - pull**2 / 2.0 * alone for pull in PULLS]))
+        thetas = [pull * weights - pull**2 / 2.0 * alone for pull in PULLS]
+        return confusion(Classed(problem, thetas), held_out=True)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ from statistics import median
 
 from bench.one_pass import BUCKETS, NEAR, asked_problem, in_turns
 from bench.tasks import task
-from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
+from tests.evaluating import evaluate_beta
 
 RUNS = 3
 TASKS = {"chain": task("chain"), "pair": task("chain", tables=2), "star": task("star")}
@@ -22,7 +22,7 @@ def main() -> None:
         beta = dane.solve(oracle, L2(made.lam), Effort(tol=NEAR)).beta
         forms: dict[str, Callable[[], object]] = {
             "pass": partial(oracle.pass_, beta, BUCKETS),
-            "evaluate": partial(evaluate, problem, beta),
+            "evaluate": partial(evaluate_beta, problem, beta),
         }
         seconds = in_turns(forms, RUNS)
     passed, evaluated = (median(seconds[form]) for form in forms)

@@ -14,10 +14,11 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Database, opened
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR
+from sqlsvm.measures import NUMBER, SEVERAL, TWO
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
-from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 from sqlsvm.model.predict import input_rows
+from sqlsvm.model.scored import Scored, answered
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.fitted import Certificate, values_of
 from sqlsvm.notebook.frames import frame, kind_of
@@ -318,12 +319,8 @@ def _of_lightgbm(made: Learned, found: Any) -> Any:
     how |= {"num_class": len(values)} if isinstance(found, Confusion) else {}
     trees = lightgbm.train(how, lightgbm.Dataset(data[0], y[0].astype(float)), 100)
     scores: Any = trees.predict(data[1], raw_score=True)
-    ones = np.ones(len(y[1]))
-    if isinstance(found, Evaluation):
-        return of_two_classes(scores, 2.0 * y[1] - 1.0, ones)
-    if isinstance(found, Confusion):
-        return of_several_classes(scores.T, y[1] + 1, ones, tuple(values))
-    return of_number(y[1] - scores, y[1].astype(float), ones, 0.5)
+    codes = {TWO: 2.0 * y[1] - 1.0, SEVERAL: y[1] + 1, NUMBER: y[1].astype(float)}[found.kind]
+    return answered(found.kind, Scored(scores.T, codes, np.ones(len(codes))), names=tuple(values))
 
 
 def _shown(measured: Mapping[str, float]) -> list[str]:

@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.rows import on_all, on_parts
-from sqlsvm.engine.base import Engine
+from sqlsvm.ask.scored import of_plan
+from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
+from sqlsvm.model.scored import of_two_classes
 from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.data import Data
+
+
+def evaluate_beta(problem: Data, beta: Values, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+    """Of weights on the features of a problem."""
+    scored = of_plan(problem.work, problem.plan, problem.scaling.to_raw(beta), buckets, bins)
+    return of_two_classes(scored, bins)
 
 
 def evaluate_model(

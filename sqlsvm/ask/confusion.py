@@ -1,26 +1,32 @@
 """The predictions of a model with more than two classes, next to the label. With one bag all rows of the join are
 counted. With more, the best of several scores is no sum over tables: then a sample of the join is scored, unless the
-join is so small that it can be read whole."""
+join is so small that it can be read whole.
+
+How far off its measures may be (see `intervals`): each is a function of the matrix of classes and predictions. A row of
+the label's relation adds to it the sum, over its rows of the join, of the slope of the measure by the cell that each is
+in. With one bag these sums are made in the database."""
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sqlsvm.ask.intervals import JOINED, sizes_by_code
 from sqlsvm.compile import confusion as compiled
+from sqlsvm.compile.clusters import apart
 from sqlsvm.errors import OptionError
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import Confusion, slopes
 from sqlsvm.model.model import Model
-from sqlsvm.model.probability import Probability, normalised
+from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
-from sqlsvm.plan.parameters import THETA
+from sqlsvm.model.scored import Scored, costs_of_chances, of_clusters, of_several_classes, squares_by_class
+from sqlsvm.plan.parameters import SLOPES, THETA
 from sqlsvm.plan.target import Classes
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.sampling import drawn_sample, whole_join
-from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.arrays import Array
 from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
@@ -31,11 +37,7 @@ DRAWN = 200_000
 """Rows of the join: the accuracy is then known to about a thousandth."""
 
 
-def confusion_of(problem: Data, model: Model) -> Confusion:
-    return confusion(scored_by(problem, model))
-
-
-def scored_by(problem: Data, model: Model) -> "Scored":
+def scored_by(problem: Data, model: Model) -> "Classed":
     """The rows of the problem. Of a class that the model has not seen none is predicted: each is a miss."""
     target, known = problem.plan.design.target, len(model.classes)
     assert isinstance(target, Classes)
@@ -52,11 +54,11 @@ def scored_by(problem: Data, model: Model) -> "Scored":
         never[constant] = NEVER
         thetas += [never] * len(others)
         curves += [Probability("isotonic", scores=(0.0,), shares=(0.0,))] * (len(others) if curves else 0)
-    return Scored(problem, thetas, curves)
+    return Classed(problem, thetas, curves)
 
 
 @dataclass(frozen=True)
-class Scored:
+class Classed:
     """The rows of a problem, and what scores them."""
 
     problem: Data
@@ -71,106 +73,72 @@ class Scored:
         assert isinstance(target, Classes)
         return target.names
 
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {THETA: np.concatenate(self.thetas)}
 
-def confusion(scored: Scored) -> Confusion:
-    if scored.problem.plan.centre is None:
-        chances = _chances(scored) if scored.curves else {}
-        return Confusion(scored.names, _counted(scored), chances=chances)
-    return of_seen(scored, seen(scored))
+
+def confusion(classed: Classed, *, held_out: bool = False) -> Confusion:
+    """`held_out`: with intervals, unless the label's relation is part of a cycle."""
+    problem, plan = classed.problem, apart(classed.problem.plan) if held_out else classed.problem.plan
+    if plan is None:
+        return replace(confusion(classed), no_intervals=JOINED)
+    classed = replace(classed, problem=replace(problem, plan=plan))
+    if plan.centre is None:
+        found = Confusion(classed.names, _counted(classed), chances=_chances(classed) if classed.curves else {})
+        squares = _squares(classed, found) if held_out else None
+    else:
+        found, scored = _seen(classed, apart=held_out)
+        squares = squares_by_class(found, scored) if held_out else None
+    return found if squares is None else of_clusters(found, sizes_by_code(problem.work, plan), squares)
 
 
 # -- with one bag: in the database
 
 
-def _counted(scored: Scored) -> Array:
+def _counted(classed: Classed) -> Array:
     steps.info("counting the classes that are predicted")
-    problem = scored.problem
-    return problem.work.ask(compiled.confusion(problem.plan), {THETA: np.concatenate(scored.thetas)})
+    return classed.problem.work.ask(compiled.confusion(classed.problem.plan), classed.parameters)
 
 
-def _chances(scored: Scored) -> Mapping[str, tuple[float, float]]:
+def _chances(classed: Classed) -> Mapping[str, tuple[float, float]]:
     steps.info("counting what the probabilities cost")
-    problem, parameters = scored.problem, {THETA: np.concatenate(scored.thetas)}
-    found = problem.work.ask(compiled.chances(problem.plan, scored.curves), parameters)
+    problem = classed.problem
+    found = problem.work.ask(compiled.chances(problem.plan, classed.curves), classed.parameters)
     return {name: (total / problem.moments.n, 0.0) for name, total in found.items()}
+
+
+def _squares(classed: Classed, found: Confusion) -> Array:
+    """For each class and each measure."""
+    steps.info("adding up what the rows of the label's table add to the measures")
+    problem, each = classed.problem, list(slopes(found.matrix).values())
+    parameters = classed.parameters | {SLOPES: np.concatenate([of.ravel() for of in each])}
+    return problem.work.ask(compiled.squares(problem.plan, len(each)), parameters)
 
 
 # -- with more: from rows of the join
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Rows of the join, each with its scores: all of them, or drawn ones."""
-
-    drawn: Drawn
-    scores: Array
-    """A row for each class."""
-    rows: Array
-    """How many rows of the join each class has."""
-    whole: bool
-
-    @property
-    def codes(self) -> Indices:
-        return np.asarray(self.drawn.codes, dtype=np.int64) - 1
-
-    @cached_property
-    def predictions(self) -> Indices:
-        return np.asarray(np.argmax(self.scores, axis=0), dtype=np.int64)
-
-    @cached_property
-    def of_classes(self) -> Array:
-        return np.bincount(self.codes, self.drawn.weights, len(self.rows)).astype(float)
-
-    @property
-    def weights(self) -> Array:
-        """How many rows of the join each stands for."""
-        if self.whole:
-            return self.drawn.weights
-        return np.asarray((self.rows / np.maximum(self.of_classes, 1.0))[self.codes])
-
-    @property
-    def matrix(self) -> Array:
-        found = np.zeros((len(self.scores), len(self.scores)))
-        np.add.at(found, (self.codes, self.predictions), self.weights)
-        return found
-
-    def squares(self, slopes: Mapping[str, Array]) -> Array:
-        """For each class and each measure the sum, over the rows of the label's relation, of the square of what each
-        adds. Where rows were drawn, that is as much larger as the drawing makes a measure vary."""
-        assert self.drawn.clusters is not None
-        clusters = np.unique(self.drawn.clusters, return_inverse=True)[1]
-        class_of = np.zeros(int(clusters.max()) + 1, dtype=int)
-        class_of[clusters] = self.codes
-        found = np.zeros((len(self.rows), len(slopes)))
-        for place, slope in enumerate(slopes.values()):
-            adds = np.bincount(clusters, self.weights * slope[self.codes, self.predictions])
-            found[:, place] = np.bincount(class_of, adds**2, len(self.rows))
-        return found
-
-
-def seen(scored: Scored, *, apart: bool = False) -> Seen:
-    """`apart`: also which row of the label's relation each is of."""
+def _seen(classed: Classed, *, apart: bool) -> tuple[Confusion, Scored]:
+    """From rows of the join, all of them or drawn ones, each of which stands for others of its class. `apart`: they
+    know which row of the label's relation they are of; the sums of those are off by what was drawn, so their squares
+    are as much larger as the drawing makes a measure vary."""
     steps.info("scoring rows of the join")
-    problem = scored.problem
+    problem = classed.problem
     whole = whole_join(problem, DRAWN, apart=apart)
     drawn = whole or drawn_sample(problem, DRAWN, 0, apart=apart)
-    scores = np.array([drawn.rows.scores(problem.scaling.to_scaled(theta)) for theta in scored.thetas])
-    return Seen(drawn, scores, np.array(problem.moments.of_codes), whole is not None)
-
-
-def of_seen(scored: Scored, rows: Seen) -> Confusion:
-    costs = costs_of(rows.drawn.codes, rows.scores, scored.curves) if scored.curves else {}
-    of_classes = rows.of_classes if rows.whole else rows.rows
-    chances = {name: _mean(rows.drawn, cost, of_classes, sampled=not rows.whole) for name, cost in costs.items()}
-    return Confusion(scored.names, rows.matrix, None if rows.whole else rows.of_classes, chances=chances)
-
-
-def costs_of(codes: Array, scores: Array, curves: Sequence[Probability]) -> Mapping[str, Array]:
-    """What the probabilities of each row cost."""
-    p = normalised(np.column_stack([curve(own) for curve, own in zip(curves, scores, strict=True)]))
-    own = p[np.arange(len(p)), codes.astype(int) - 1]
-    brier = (p**2).sum(axis=1) - 2.0 * own + 1.0
-    return {compiled.BRIER: brier, compiled.LOG_LOSS: -np.log(np.clip(own, compiled.LEAST, 1.0 - compiled.LEAST))}
+    scores = np.array([drawn.rows.scores(problem.scaling.to_scaled(theta)) for theta in classed.thetas])
+    clusters = None if drawn.clusters is None else np.unique(drawn.clusters, return_inverse=True)[1]
+    codes = drawn.codes.astype(int) - 1
+    of_classes = np.bincount(codes, drawn.weights, len(classed.names)).astype(float)
+    rows = of_classes if whole else np.array(problem.moments.of_codes)
+    scored = Scored(scores, drawn.codes, drawn.weights, clusters)
+    if not whole:
+        scored = replace(scored, counts=(rows / np.maximum(of_classes, 1.0))[codes])
+    found = of_several_classes(scored, classed.names)
+    costs = costs_of_chances(scored, classed.curves) if classed.curves else {}
+    chances = {name: _mean(drawn, cost, rows, sampled=not whole) for name, cost in costs.items()}
+    return replace(found, drawn=None if whole else of_classes, chances=chances), scored
 
 
 def _mean(drawn: Drawn, cost: Array, rows: Array, *, sampled: bool) -> tuple[float, float]:

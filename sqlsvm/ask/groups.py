@@ -1,84 +1,93 @@
 """How good a model with groups is: on the rows of each group, and on all of them. The rows of small groups are read and
 scored here; a group with more is measured like a model of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
+from math import inf, sqrt
 from typing import TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.confusion import confusion_of, costs_of
+from sqlsvm.ask.confusion import confusion, scored_by
 from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.of_rows import scores_of
-from sqlsvm.ask.probabilities import bins_in_memory, over_all, probabilities
+from sqlsvm.ask.intervals import JOINED
 from sqlsvm.ask.residuals import quantile_of, residuals
-from sqlsvm.compile.joined import TIMES
+from sqlsvm.ask.rows import options_of
+from sqlsvm.ask.scored import of_rows
+from sqlsvm.compile.clusters import apart
+from sqlsvm.engine.base import Rows
+from sqlsvm.measures import NUMBER, SEVERAL, TWO, Label
 from sqlsvm.model.by_group import ByGroup, Found, Measured
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Residuals
+from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Histogram, Probabilities, Residuals
+from sqlsvm.model.interval import LOG, LOGIT, Interval, Scale
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
-from sqlsvm.model.of_rows import explained, of_number, of_several_classes, of_two_classes
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.scored import BINS, answered, explained, with_intervals
 from sqlsvm.plan.scaling import FLAT, LabelMoments
-from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups
 from sqlsvm.solve.arrays import Array
 
 T = TypeVar("T")
 
+SCALES: Mapping[str, Scale] = {"accuracy": LOGIT, "mae": LOG, "loss": LOG}
 
-def by_group(problem: Data, model: Model, bins: int = 100) -> ByGroup:
+
+def by_group(problem: Data, model: Model, bins: int = BINS, *, held_out: bool = False) -> ByGroup:
+    """With the intervals of each group, if the training has not seen these rows."""
+
     def measured(problem: Data, part: Model) -> Found:
-        return _of_rows(problem, part, bins) if problem.part is not None else ungrouped(problem, part, bins=bins)
+        if problem.part is not None:
+            return _of_rows(problem, problem.part, part, bins, held_out=held_out)
+        return ungrouped(problem, part, bins=bins, held_out=held_out)
 
-    each = in_each(Groups.of(problem), model, measured)
+    each = in_each(Groups.of(problem), model, measured, apart=held_out)
     missed = max(0.0, problem.moments.n - sum(group.rows for group, _ in each))
     found = tuple(Measured(group.value, one) for group, one in each)
     whole = _whole([one for _, one in each], None if missed > FLAT * problem.moments.n else problem.moments.label)
+    whole = _with_intervals(whole, found) if held_out and whole else whole
     return ByGroup(model.by or "", found, whole, missed)
 
 
-def in_each(groups: Groups, model: Model, of: Callable[[Data, Model], T]) -> list[tuple[Group, T]]:
-    """For each group with a model what is found on its rows, which are in memory if they are few."""
+def in_each(
+    groups: Groups, model: Model, of: Callable[[Data, Model], T], *, apart: bool = False
+) -> list[tuple[Group, T]]:
+    """For each group with a model what is found on its rows, which are in memory if they are few. `apart`: these say
+    which row of the label's relation they are of."""
     place = category_weights(model.chooser)
     parts = {group.place: model.part(int(n) - 1) for group in groups.groups if (n := place(group.value))}
     known = [group for group in groups.groups if group.place in parts]
     read, others = groups.small(None, known)
-    found = {group.place: of(groups.measured(rows), parts[group.place]) for group, rows in groups.rows(read)}
+    found = {
+        group.place: of(groups.measured(rows), parts[group.place]) for group, rows in groups.rows(read, apart=apart)
+    }
     for group in others:
         with groups.in_database(group, "none", scale="none", by_class=False, check=False) as here:
             found[group.place] = of(here, parts[group.place])
     return [(group, found[group.place]) for group in known]
 
 
-def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100) -> Found:
+def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = BINS, held_out: bool = False) -> Found:
     """How good a model without groups is, or that of one group."""
     if model.classes:
-        return confusion_of(problem, model)
+        return confusion(scored_by(problem, model), held_out=held_out)
     if model.of_numbers:
-        return residuals(problem, model, bins)
-    return evaluate(problem, model, buckets=buckets, bins=bins)
+        return residuals(problem, model, bins, held_out=held_out)
+    return evaluate(problem, model, buckets=buckets, bins=bins, held_out=held_out)
 
 
-def _of_rows(problem: Data, part: Model, bins: int) -> Found:
-    rows, design = problem.part or {}, problem.plan.design
-    thetas = [theta_of(problem.plan, one) for one in part.parts]
-    scores = np.array([scores_of(design, rows, theta) for theta in thetas])
-    codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
-    if part.classes:
-        costs = costs_of(codes, scores, part.curves) if part.curves else {}
-        chances = {name: (float(weights @ cost / weights.sum()), 0.0) for name, cost in costs.items()}
-        return replace(of_several_classes(scores, codes, weights, part.kinds), chances=chances)
-    if part.of_numbers:
-        return of_number(codes - scores[0], codes, weights, quantile_of(part), bins)
-    found = of_two_classes(scores[0], codes, weights, bins)
-    if part.probability is None:
+def _of_rows(problem: Data, rows: Rows, part: Model, bins: int, *, held_out: bool) -> Found:
+    kind: Label = SEVERAL if part.classes else NUMBER if part.of_numbers else TWO
+    scored = of_rows(problem.plan.design, rows, [theta_of(problem.plan, one) for one in part.parts])
+    found = answered(kind, scored, bins, curves=part.curves, names=part.kinds, quantile=quantile_of(part))
+    if not held_out:
         return found
-    (of_scores,) = bins_in_memory(design, rows, thetas)
-    return replace(found, probabilities=probabilities(of_scores, part.probability))
+    is_known = apart(problem.plan) is not None
+    return (
+        with_intervals(found, scored, options_of(part).named_loss) if is_known else replace(found, no_intervals=JOINED)
+    )
 
 
 def _whole(each: Sequence[Found], label: LabelMoments | None) -> Found | None:
@@ -99,8 +108,27 @@ def _whole(each: Sequence[Found], label: LabelMoments | None) -> Found | None:
         auc=None,
         histogram=Histogram((), (), ()),
         blur=0.0,
-        probabilities=over_all([found.probabilities for found in classes], [found.rows for found in classes]),
+        probabilities=_over_all([found.probabilities for found in classes], [found.rows for found in classes]),
     )
+
+
+def _with_intervals(whole: Found, each: Sequence[Measured]) -> Found:
+    """Of what is a mean over rows. The rows of groups are others, so their errors are independent."""
+    if lacking := next((one for one in each if not one.found.intervals), None):
+        return replace(whole, no_intervals=f"{lacking.value}: {lacking.found.no_intervals}")
+    shares, intervals = np.array([one.rows for one in each]) / sum(one.rows for one in each), {}
+    for name, scale in SCALES.items():
+        if all(name in one.found.intervals for one in each):
+            own = [one.found.intervals[name] for one in each]
+            parts = np.square(shares * [one.standard_error for one in own])
+            degrees = (
+                parts.sum() ** 2 / (parts**2 / [one.degrees_of_freedom for one in own]).sum() if parts.any() else inf
+            )
+            value = float(shares @ [one.value for one in own])
+            intervals[name] = Interval.around(value, float(np.sqrt(parts.sum())), float(degrees), scale)
+    known = [one.found.clusters for one in each if one.found.clusters]
+    sums = (sum(getattr(one, name) for one in known) for name in ("rows", "effective"))
+    return replace(whole, intervals=intervals, clusters=Clusters(*sums))
 
 
 def _of_several(each: Sequence[Confusion]) -> Confusion:
@@ -144,3 +172,16 @@ def _of_numbers(each: Sequence[Residuals], label: LabelMoments | None) -> Residu
         counts=(),
         blur=max(found.blur for found in each),
     )
+
+
+def _over_all(each: Sequence[Probabilities | None], rows: Sequence[float]) -> Probabilities | None:
+    """On the rows of all groups together, if all have probabilities."""
+    known = [found for found in each if found]
+    if not known or len(known) < len(each):
+        return None
+
+    def mean(name: str) -> Bounded:
+        ends = ([getattr(getattr(found, name), end) for found in known] for end in ("value", "lower", "upper"))
+        return Bounded(*(float(np.average(values, weights=rows)) for values in ends))
+
+    return Probabilities(mean("brier"), mean("log_loss"), ())

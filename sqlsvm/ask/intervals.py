@@ -22,12 +22,8 @@ from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate_plan
-from sqlsvm.ask.listed import Listed, steps_per_unit
+from sqlsvm.ask.listed import steps_per_unit
 from sqlsvm.ask.mean_loss import mean_loss
-from sqlsvm.ask.of_rows import Counted, of_two
-from sqlsvm.ask.rows import options_of
-from sqlsvm.ask.score_bins import ScoreBins, read_bins
 from sqlsvm.compile.clusters import (
     POWERS,
     SQUARES,
@@ -40,10 +36,9 @@ from sqlsvm.compile.clusters import (
 )
 from sqlsvm.compile.evaluate import towards_centre
 from sqlsvm.compile.statement import in_row
-from sqlsvm.model.evaluation import Clusters, Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
-from sqlsvm.model.model import Model
-from sqlsvm.model.raw import theta_of
+from sqlsvm.model.scored import FEW_ROWS, ONE_ROW, Scored, losses, of_classes, told, worth
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
@@ -61,71 +56,28 @@ FINE = 64
 
 
 JOINED = "the label's table is part of a cycle, which is joined up front"
-FEW_ROWS = "one of the classes has less than two rows of the label's table"
 
 
-def with_intervals_of(found: Evaluation, problem: Data, model: Model) -> Evaluation:
-    """Of a model that is linear."""
-    if model.support:
-        return replace(found, no_intervals="the score of a kernel machine is no sum over the tables")
-    return with_intervals(found, problem, theta_of(problem.plan, model), options_of(model))
-
-
-def with_intervals_of_residuals(found: Residuals, problem: Data, model: Model) -> Residuals:
-    return with_intervals_of_numbers(found, problem, theta_of(problem.plan, model), options_of(model))
-
-
-def evaluated(problem: Data, theta: Array, options: ProblemOptions) -> Evaluation:
-    """The measures with their intervals; where clusters are rows, all from one list of scores."""
-
-    def then(asked: Listed, found: Evaluation) -> Evaluation:
-        return of_bins(found, read_bins(asked), options.named_loss)
-
-    work, plan = problem.work, problem.plan
-    if are_rows(plan) and apart(plan):
-        return evaluate_plan(work, plan, theta, then=then)
-    return with_intervals(evaluate_plan(work, plan, theta), problem, theta, options)
-
-
-def of_bins(found: Evaluation, bins: ScoreBins, loss: Loss) -> Evaluation:
-    """Of scores whose rows are clusters."""
-    scores, signs, rows = bins.scores.ravel(), np.tile([-1.0, 1.0], len(bins.rows)), Counted(bins.rows.ravel())
-    errors = of_two(scores, signs, rows)[1]
-    if found.auc is None or not errors:
-        return replace(found, no_intervals=FEW_ROWS)
-    costs = loss.value((loss.origin or 0.0) - signs * scores)
-    mean, every = rows.mean(costs), rows.sizes
-    intervals = {
-        "accuracy": Interval.around(found.accuracy.value, *errors["accuracy"], LOGIT),
-        "auc": Interval.around(found.auc.value, *errors["auc"], LOGIT),
-        "loss": Interval.around(mean, rows.error(costs - mean), every.degrees, LOG),
-    }
-    return _told(found, intervals, every)
-
-
-def _told(found: Evaluation, intervals: Mapping[str, Interval], every: Sizes) -> Evaluation:
-    value = intervals["accuracy"].value
-    return replace(found, intervals=intervals, clusters=worth(value * (1.0 - value), intervals["accuracy"], every))
-
-
-def with_intervals(found: Evaluation, problem: Data, theta: Array, options: ProblemOptions) -> Evaluation:
-    """None if the label's relation is part of a cycle, or one of the classes has hardly any rows."""
+def with_intervals(
+    found: Evaluation, scored: Scored, problem: Data, theta: Array, options: ProblemOptions
+) -> Evaluation:
+    """None if the label's relation is part of a cycle, or one of the classes has hardly any rows. Where clusters are
+    rows, their scores say all."""
     plan = apart(problem.plan)
     if plan is None:
         return replace(found, no_intervals=JOINED)
+    if are_rows(plan):
+        return of_classes(found, scored, options.named_loss)
     by_code = sizes_by_code(problem.work, plan)
     if found.auc is None or len(by_code) < 2 or min(each.clusters for each in by_code.values()) < 2:
         return replace(found, no_intervals=FEW_ROWS)
     reach = max(map(abs, (found.histogram.edges[0], found.histogram.edges[-1])))
-    mean = mean_loss(problem, theta, options)
+    loss = options.named_loss
+    mean = mean_loss(problem, theta, options) if scored.off else scored.mean(losses(scored, loss))
     with _reader(problem.work, plan, theta, by_code[-1] + by_code[1], reach) as reader:
-        of_classes = _OfClasses(reader, found, by_code)
-        intervals = {
-            "accuracy": of_classes.accuracy(),
-            "auc": of_classes.auc(),
-            "loss": reader.loss(options.named_loss, mean),
-        }
-    return _told(found, intervals, reader.sizes)
+        of_two = _OfClasses(reader, found, by_code)
+        intervals = {"accuracy": of_two.accuracy(), "auc": of_two.auc(), "loss": reader.loss(loss, mean)}
+    return told(found, intervals, reader.sizes)
 
 
 def with_intervals_of_numbers(
@@ -139,7 +91,7 @@ def with_intervals_of_numbers(
         return replace(found, no_intervals=JOINED)
     answer, known = _sizes_around(problem.work, plan, centre)
     if known.clusters < 2:
-        return replace(found, no_intervals="the rows are of one row of the label's table")
+        return replace(found, no_intervals=ONE_ROW)
     reach = max(map(abs, (found.edges[0], found.edges[-1])))
     loss = mean_loss(problem, theta, options) if loss is None else loss
     with _reader(problem.work, plan, theta, known, reach) as reader:
@@ -163,12 +115,6 @@ def sizes_by_code(work: Workspace, plan: Plan) -> Mapping[int, Sizes]:
 def _sizes_around(work: Workspace, plan: Plan, centre: float) -> tuple[Mapping[str, float], Sizes]:
     answer = in_row(work.ask(sizes(plan, centre)))
     return answer, Sizes(*(answer[name] for name in POWERS))
-
-
-def worth(variance: float, found: Interval, sizes: Sizes) -> Clusters:
-    """So many independent rows with this variance would have the same standard error; no more than there are."""
-    error = found.standard_error
-    return Clusters(sizes.clusters, min(variance / error**2 if error > 0.0 else sizes.effective, sizes.rows))
 
 
 # -- what clusters add up to -------------------------------------------------------------------------------------------

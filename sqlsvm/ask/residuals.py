@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from sqlsvm.ask.intervals import with_intervals_of_numbers
 from sqlsvm.ask.listed import Listed, on_list
+from sqlsvm.ask.rows import options_of
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.evaluate import ByLabel
-from sqlsvm.compile.resolve import COUNT
 from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
-from sqlsvm.model.of_rows import BINS, of_sums
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.scored import BINS, of_sums
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.plan.scaling import LabelMoments
@@ -25,9 +26,11 @@ BUCKETS = 4096
 """Places for all residuals, where they have to be rounded."""
 
 
-def residuals(problem: Data, model: Model, bins: int = BINS) -> Residuals:
-    """Those of a model, on the rows of a problem."""
-    return residuals_of(problem, theta_of(problem.plan, model), quantile_of(model), bins)
+def residuals(problem: Data, model: Model, bins: int = BINS, *, held_out: bool = False) -> Residuals:
+    """Those of a model, on the rows of a problem; with intervals, if its training has not seen these."""
+    theta = theta_of(problem.plan, model)
+    found = residuals_of(problem, theta, quantile_of(model), bins)
+    return with_intervals_of_numbers(found, problem, theta, options_of(model)) if held_out else found
 
 
 def residuals_of(problem: Data, theta: Array, quantile: float = DEFAULTS["quantile"], bins: int = BINS) -> Residuals:
@@ -47,8 +50,8 @@ def _of_list(asked: Listed, label: LabelMoments, quantile: float, bins: int) -> 
     seen, unit = asked.ask(compiled.sums_of_residuals()), 1.0 / asked.steps
     least = seen["least"]
     width = (seen["largest"] - least) / bins or 1.0
-    (counts,) = asked.ask(compiled.histogram(bins, [COUNT]), **{LOWEST: least, WIDTH: width})
-    edges = (least + width * np.arange(bins + 1)) * unit
+    counts = asked.ask(compiled.histogram(bins), **{LOWEST: least, WIDTH: width})
+    edges = np.asarray((least + width * np.arange(bins + 1.0)) * unit)
     return replace(of_sums(seen, label, quantile, (edges, counts), unit), blur=asked.delta * unit)
 
 

@@ -5,30 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.confusion import Scored, confusion
-from sqlsvm.ask.evaluate import evaluate_plan
-from sqlsvm.ask.intervals import evaluated, with_intervals_of_numbers
-from sqlsvm.ask.listed import Listed
+from sqlsvm.ask.confusion import Classed, confusion
+from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
-from sqlsvm.ask.of_rows import Measures, several_of_rows, with_errors_of_rows
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
-from sqlsvm.ask.score_bins import read_bins
+from sqlsvm.ask.scored import FINE, Measures, of_plan, of_rows
 from sqlsvm.compile.clusters import apart
-from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.measures import MEASURES, values_of
-from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, Label, values_of
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.scored import Answer, Scored, answered, losses
+from sqlsvm.model.scored import with_intervals as of_scored
 from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.data import Data, against_others
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import Loss
 
-FINE = 4096
-"""Places over the range of scores, for measures that need no bounds."""
 MOST_BAGS = 2
 """With more, what a row adds to a measure takes minutes to count."""
 
@@ -73,55 +69,39 @@ def measures_of(problem: Data, thetas: Sequence[Array], options: ProblemOptions)
 def with_errors(
     problem: Data, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
-    """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
+    """The same, and the standard errors of those for which rows of the label's relation are known to be clusters. Those
+    of rows in memory are known, unless the label's relation is in a cycle."""
+    loss, is_number, plan = options.named_loss, options.loss in NUMBER_LOSSES, problem.plan
+    wanted = len(thetas) == 1 and (
+        wanted and len(plan.bags) <= MOST_BAGS if problem.part is None else bool(apart(plan))
+    )
+    found: Answer
+    if problem.part is None and (len(thetas) > 1 or is_number):
+        each = zip(against_others(problem), thetas, strict=True)
+        cost = float(np.mean([mean_loss(own, theta, options) for own, theta in each]))
+        found = residuals_of(problem, thetas[0], options.quantile) if is_number else confusion(Classed(problem, thetas))
+        if isinstance(found, Residuals) and wanted:
+            found = with_intervals_of_numbers(found, problem, thetas[0], options, cost)
+        return {"loss": cost} | values_of(found), errors_of(found)
+    scored = _scored(problem, thetas, exactly=wanted)
+    kind: Label = SEVERAL if len(thetas) > 1 else NUMBER if is_number else TWO
+    found = answered(kind, scored, names=tuple(range(len(thetas))), quantile=options.quantile)
+    if wanted and problem.part is not None:
+        found = of_scored(found, scored, loss)
+    elif wanted and isinstance(found, Evaluation):
+        found = with_intervals(found, scored, problem, thetas[0], options)
+    return {"loss": scored.mean(losses(scored, loss))} | values_of(found), errors_of(found)
+
+
+def errors_of(found: Answer) -> Measures:
+    return {name: each.standard_error for name, each in found.intervals.items()}
+
+
+def _scored(problem: Data, thetas: Sequence[Array], *, exactly: bool) -> Scored:
+    """On the grid a measure is off by far less than what a sample of rows tells. Over several bags the list of exact
+    scores is too long for most joins."""
+    plan = problem.plan
     if problem.part is not None:
-        return _of_part(problem, problem.part, thetas, options)
-    if len(thetas) == 1 and options.loss not in NUMBER_LOSSES:
-        return _of_two(problem, thetas[0], options, wanted=wanted and len(problem.plan.bags) <= MOST_BAGS)
-    each = zip(against_others(problem), thetas, strict=True)
-    own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
-    if len(thetas) > 1:
-        return own | values_of(confusion(Scored(problem, thetas))), {}
-    (theta,) = thetas
-    wanted = wanted and len(problem.plan.bags) <= MOST_BAGS
-    found = residuals_of(problem, theta, options.quantile)
-    measures = own | values_of(found)
-    intervals = with_intervals_of_numbers(found, problem, theta, options, own["loss"]).intervals if wanted else {}
-    return measures, {name: each.standard_error for name, each in intervals.items()}
-
-
-def _of_part(problem: Data, part: Rows, thetas: Sequence[Array], options: ProblemOptions) -> tuple[Measures, Measures]:
-    """The same where the rows are in memory. In a cycle those of the label's relation are not known apart."""
-    if len(thetas) > 1:
-        loss, found = several_of_rows(problem.plan.design, part, thetas, options)
-        return {"loss": loss} | values_of(found), {}
-    measures, errors = with_errors_of_rows(problem.plan.design, part, thetas[0], options)
-    return measures, errors if apart(problem.plan) else {}
-
-
-def _of_two(
-    problem: Data, theta: Array, options: ProblemOptions, *, wanted: bool
-) -> tuple[Measures, Mapping[str, float]]:
-    """Of two classes. The loss comes with its error, if that is wanted and known, and else from the list of scores."""
-    if not wanted:
-        return _of_list(problem, theta, options.named_loss), {}
-    of_two = evaluated(problem, theta, options)
-    intervals = of_two.intervals
-    loss = intervals["loss"].value if "loss" in intervals else mean_loss(problem, theta, options)
-    return {"loss": loss} | values_of(of_two), {name: each.standard_error for name, each in intervals.items()}
-
-
-def _of_list(problem: Data, theta: Array, loss: Loss) -> Measures:
-    """One scan has all. On the grid a measure is off by far less than what a sample of rows tells. Over several bags
-    the list of exact scores is too long for most joins."""
-    costs: list[float] = []
-
-    def read(asked: Listed, found: Evaluation) -> Evaluation:
-        bins = read_bins(asked)
-        z = (loss.origin or 0.0) - np.array([-1.0, 1.0]) * bins.scores
-        costs.append(float((bins.rows * loss.value(z.ravel()).reshape(z.shape)).sum() / bins.rows.sum()))
-        return found
-
-    plan = replace(problem.plan, method="grid") if problem.plan.links else problem.plan
-    found = evaluate_plan(problem.work, plan, theta, buckets=FINE, then=read)
-    return {"loss": costs[0]} | values_of(found)
+        return of_rows(plan.design, problem.part, thetas)
+    plan = plan if exactly or not plan.links else replace(plan, method="grid")
+    return of_plan(problem.work, plan, thetas[0], FINE)

@@ -7,18 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.fitting import bins_of_each, fit
 from sqlsvm.ask.fold_by_fold import fold_by_fold
 from sqlsvm.ask.groups import by_group
-from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.rows import on_parts, options_of
-from sqlsvm.ask.score_bins import ScoreBins, together
+from sqlsvm.ask.scored import Measures, of_each
 from sqlsvm.ask.selecting import best, means, simplest, with_errors
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.scored import Scored, fit, together
 from sqlsvm.model.several import Curved, grouped, with_curves
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
@@ -89,7 +88,7 @@ class Validation:
         """What was measured is of another snapshot."""
         self._measures = defaultdict[Of, dict[int | None, tuple[Measures, Measures]]](dict)
         """Those of each fold, with the standard errors that are known."""
-        self._bins = defaultdict[Of, dict[int | None, list[ScoreBins]]](dict)
+        self._scored = defaultdict[Of, dict[int | None, list[Scored]]](dict)
         """Those of each fold, for each vector of weights."""
 
     def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
@@ -104,7 +103,7 @@ class Validation:
                 known[key] = with_errors(problem, thetas, training)
             self._measures[of][problem.key.fold] = known[key]
             if training.probability:
-                self._bins[of][problem.key.fold] = bins_of_each(problem, thetas)
+                self._scored[of][problem.key.fold] = of_each(problem, thetas)
 
     def of(self, model: Model) -> Model:
         """The model with what was found."""
@@ -118,7 +117,8 @@ class Validation:
         model = replace(model, validation=found)
         if not (found and method):
             return model
-        return with_curves(model, [fit(method, together(each)) for each in zip(*self._bins[of].values(), strict=True)])
+        each = zip(*self._scored[of].values(), strict=True)
+        return with_curves(model, [fit(method, together(scored)) for scored in each])
 
     def _found(self, of: Of) -> dict[str, Validated]:
         """Nothing if fewer than two folds could be measured."""

@@ -18,7 +18,7 @@ from sqlsvm.terminal import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlsvm.ask.of_rows import Measures
+    from sqlsvm.ask.scored import Measures
     from sqlsvm.cli.resuming import Keeper
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model

@@ -10,7 +10,7 @@ Scores may be known only within delta. Shifted by a parameter, a statement gives
         moved_area(t)   #{pos > neg + t} + 1/2 #{equal}:        at t = 2 delta, -2 delta
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -206,11 +206,10 @@ def _up_to_here(size: str, at: str) -> exp.Expression:
     return sql.window(sql.total(size), [], [at], running=True)
 
 
-def histogram(bins: int, sizes: Sequence[str] = CLASSES) -> Asked[list[Array]]:
-    """SELECT bin, the rows of each label, or other sizes: the bins have equal widths and begin at the lowest score."""
-    sums = sql.totals(sizes)
-    found = sql.grouped(sql.columns(["bin"]), sums, _in_bins(sql.columns(sizes)))
-    return asked("bins", found, lambda rows: [binned(rows, of, bins) for of in sizes])
+def histogram(bins: int) -> Asked[Array]:
+    """SELECT bin, how many residuals: the bins have equal widths and begin at the lowest."""
+    found = sql.grouped(sql.columns(["bin"]), sql.totals([COUNT]), _in_bins(sql.columns([COUNT])))
+    return asked("bins", found, lambda rows: binned(rows, COUNT, bins))
 
 
 def size_of_list() -> Asked[dict[str, float]]:
@@ -219,11 +218,13 @@ def size_of_list() -> Asked[dict[str, float]]:
 
 
 def scores_in_bins() -> Asked[Rows]:
-    """SELECT for each bin the rows of each label, the sums of their scores, and the least and the largest score."""
+    """SELECT for each bin, and each side of 0, the rows of each label, the sums of their scores, and the least and the
+    largest score."""
     s = sql.column("s")
     sizes: Named = [*sql.columns(CLASSES), *((sql.product(n, s), f"{n}_scores") for n in CLASSES)]
     sums = [*sql.totals(n for _, n in sizes), *sql.ends(s)]
-    return asked("bins", sql.grouped(sql.columns(["bin"]), sums, _in_bins([*sizes, (s, "s")])), dict)
+    rows = _in_bins([(sql.more("s", 0), "above"), *sizes, (s, "s")])
+    return asked("bins", sql.grouped(sql.columns(["bin", "above"]), sums, rows), dict)
 
 
 def _in_bins(outputs: Named) -> exp.Expr:

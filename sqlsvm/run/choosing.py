@@ -12,13 +12,12 @@ import numpy as np
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label
 from sqlsvm.model.chosen import Chosen, Measured
-from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
-from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
 from sqlsvm.model.probability import Probability
+from sqlsvm.model.scored import Scored, answered, losses, of_two_classes
 from sqlsvm.model.several import with_curves
-from sqlsvm.options import DEFAULTS, FROM_LOSSES, LAMBDA, OPTIONS
+from sqlsvm.options import FROM_LOSSES, LAMBDA, OPTIONS
 from sqlsvm.plan.scaling import deviation
 from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
@@ -393,19 +392,15 @@ class Labelled:
     def unseen(self, tried: choosing.Tried, parts: Sequence[Part], cut: float | None) -> Evaluation:
         """Of two classes, on the rows that parts have measured."""
         rows, scores = choosing.unseen(tried if cut is not None else replace(tried, placed=()), parts)
-        return of_two_classes(scores[0] - (cut or 0.0), self.codes[rows], self.weights[rows], bins=1)
+        return of_two_classes(self.scored(scores - (cut or 0.0), rows), bins=1)
 
     @property
     def kind(self) -> Label:
         return TWO if self.signed else SEVERAL if self.classes else NUMBER
 
-    def answer(self, scores: Array, codes: Array, weights: Array) -> Evaluation | Confusion | Residuals:
-        """How good scores are."""
-        if self.signed:
-            return of_two_classes(scores[0], codes, weights, bins=1)
-        if self.classes:
-            return of_several_classes(scores, codes, weights, tuple(range(self.classes)))
-        return of_number(codes - scores[0], codes, weights, DEFAULTS["quantile"], bins=1)
+    def scored(self, scores: Array, rows: Indices) -> Scored:
+        """By a row of scores for each class."""
+        return Scored(scores if self.classes else scores[0], self.codes[rows], self.weights[rows])
 
     def allows(self, part: Part) -> bool:
         """Has it all classes on both sides?"""
@@ -422,18 +417,10 @@ class Labelled:
 
 def measured(labelled: Labelled, name: str, candidate: Candidate, scores: Array, rows: Indices) -> float:
     """On these rows, by a row of scores for each class."""
-    codes, weights = labelled.codes[rows], labelled.weights[rows]
+    scored = labelled.scored(scores, rows)
     if name == "loss":
-        return _mean_loss(candidate, scores, rows, weights)
+        return scored.mean(losses(scored, candidate.loss))
     if name == "auc":
-        return area(scores[0], weights * (codes <= 0.0), weights * (codes > 0.0))
-    return MEASURES[name].value(labelled.answer(scores, codes, weights)) or 0.0
-
-
-def _mean_loss(candidate: Candidate, scores: Array, rows: Indices, weights: Array) -> float:
-    """The mean over all classes."""
-    costs = [
-        candidate.loss.value(sample.origins[rows] - sample.signs[rows] * own)
-        for sample, own in zip(candidate.samples, scores, strict=True)
-    ]
-    return float(np.mean(np.array(costs) @ weights) / weights.sum())
+        return area(scores[0], *(own.counts for own in scored.own))
+    names = tuple(range(labelled.classes))
+    return MEASURES[name].value(answered(labelled.kind, scored, bins=1, names=names)) or 0.0

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from rich.text import Text
 
-from sqlsvm.ask.of_rows import Measures
+from sqlsvm.ask.scored import Measures
 from sqlsvm.model.model import Model
 from sqlsvm.options import Option
 from sqlsvm.paper import columns, on_paper

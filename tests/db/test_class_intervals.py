@@ -11,8 +11,7 @@ from sqlglot import exp, parse_one
 
 from bench.coverage import sizes_of
 from sqlsvm.ask import confusion as looked_at
-from sqlsvm.ask.class_intervals import with_intervals
-from sqlsvm.ask.confusion import Scored
+from sqlsvm.ask.confusion import Classed, confusion
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.confusion import MEASURES, Confusion, slopes
 from sqlsvm.model.interval import of_strata
@@ -35,7 +34,7 @@ def evaluated(engine: Engine, text: str, options: ProblemOptions) -> Confusion:
     with open_problem(engine, text, options) as problem:
         coordinates = problem.plan.design.coordinates
         thetas = [np.array([WEIGHTS[c.feature][k] for c in coordinates]) for k in range(3)]
-        return with_intervals(Scored(problem, thetas))
+        return confusion(Classed(problem, thetas), held_out=True)
 
 
 def rows_of(engine: Engine, text: str) -> tuple[Values, Values, Values, Array]:

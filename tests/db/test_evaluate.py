@@ -11,6 +11,7 @@ from sqlsvm.measures import TWO, of_scores
 from sqlsvm.model.evaluation import Bounded, Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.run.workspace import workspace
+from tests.evaluating import evaluate_beta
 from tests.ground import svm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import Wish, build, opened, opened_world
@@ -73,7 +74,7 @@ def test_exact(shared_engine: Engine, seed: int) -> None:
         if found is None:
             return  # an empty join is refused before anybody evaluates
         beta = found.dyadic(np.random.default_rng(seed))
-        answer = evaluate(found.problem, found.on_oracle(beta))
+        answer = evaluate_beta(found.problem, found.on_oracle(beta))
         assert_exact(answer, found.truth, beta)
         assert_histogram(answer, found.truth, beta)
 
@@ -87,7 +88,7 @@ def test_scores_of_zero_without_a_list(shared_engine: Engine, seed: int, monkeyp
         assert found.plan.centre is not None
         beta = found.dyadic(np.random.default_rng(seed + 1))
         assert np.any(found.truth.x @ beta == 0)
-        assert_exact(evaluate(found.problem, found.on_oracle(beta)), found.truth, beta)
+        assert_exact(evaluate_beta(found.problem, found.on_oracle(beta)), found.truth, beta)
 
 
 @pytest.mark.parametrize("seed", [30, 32, 33, 35])
@@ -98,7 +99,7 @@ def test_long_lists(shared_engine: Engine, seed: int, monkeypatch: pytest.Monkey
         if found is None or found.plan.centre is None:
             return  # one bag needs no list of pairs
         beta = found.normal(np.random.default_rng(seed))
-        answer = evaluate(found.problem, found.on_oracle(beta))
+        answer = evaluate_beta(found.problem, found.on_oracle(beta))
         assert answer.true_positive.exact
         assert answer.accuracy.exact
         assert_bounds(answer, found.truth, beta)
@@ -119,7 +120,7 @@ def test_bounds_on_the_grid(shared_engine: Engine, seed: int) -> None:
         if found is None or found.plan.centre is None:
             return  # one bag is always exact
         beta = found.normal(np.random.default_rng(seed))
-        coarse, fine = (evaluate(found.problem, found.on_oracle(beta), buckets=b) for b in (4, 4096))
+        coarse, fine = (evaluate_beta(found.problem, found.on_oracle(beta), buckets=b) for b in (4, 4096))
         for answer in (coarse, fine):
             assert_bounds(answer, found.truth, beta)
             assert_histogram(answer, found.truth, beta)
@@ -134,7 +135,7 @@ def test_a_grid_without_rounding_is_exact(shared_engine: Engine) -> None:
         with opened_world(shared_engine, seed, Wish(method="grid"), nulls=False, left_joins=False) as found:
             if found is not None:
                 beta = found.dyadic(np.random.default_rng(seed))
-                assert_exact(evaluate(found.problem, found.on_oracle(beta)), found.truth, beta)
+                assert_exact(evaluate_beta(found.problem, found.on_oracle(beta)), found.truth, beta)
                 exact += found.plan.centre is not None
     assert exact > 1
 
@@ -161,7 +162,7 @@ def test_weights_count_and_class_weights_do_not(engine: Engine, query: str, copi
         found = opened(work, query, Wish(label="bought", weight="w", copied=copied, class_weights=(3, 2)))
         assert found.truth.columns == truth.columns
         beta = np.array([0.25 * n for n in range(-2, len(truth.columns) - 2)])
-        answer = evaluate(found.problem, found.on_oracle(beta))
+        answer = evaluate_beta(found.problem, found.on_oracle(beta))
         assert answer.negatives + answer.positives == pytest.approx(len(truth.y), rel=1e-12)
         for name, value in truths(truth, beta).items():
             assert measure(answer, name).value == pytest.approx(value, rel=1e-9)
@@ -211,7 +212,7 @@ def test_one_class(engine: Engine) -> None:
     with workspace(engine) as work:
         found = opened(work, f"{QUERY} WHERE v.bought", Wish(label="bought", weight="w"))
         beta = np.array([-0.1, *np.zeros(len(found.truth.columns) - 1)])
-        answer = evaluate(found.problem, found.on_oracle(beta))
+        answer = evaluate_beta(found.problem, found.on_oracle(beta))
         assert answer.auc is None
         assert answer.as_json()["auc"] is None
         assert (answer.recall.value, answer.precision.value, answer.f1.value) == (0.0, 0.0, 0.0)
@@ -227,8 +228,8 @@ def test_only_the_histogram_leaves_the_database(engine: Engine, statements: list
         before = set(engine.table_names())
         beta = found.normal(np.random.default_rng(0))
         del statements[:]
-        answer = evaluate(found.problem, found.on_oracle(beta), bins=3)
+        answer = evaluate_beta(found.problem, found.on_oracle(beta), bins=3)
         fetched = [s for s in statements if s.startswith("SELECT")]
-        assert len(fetched) == 4  # pairs, rows above, area, bins
+        assert len(fetched) == 3  # pairs, size, bins
         assert len(answer.histogram.edges) == 4
         assert set(engine.table_names()) == before

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.measure import measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, StatementError, Text
@@ -276,6 +276,37 @@ def test_a_large_group_is_measured_in_the_database(engine: Engine, monkeypatch: 
         assert isinstance(one.found, Evaluation)
         assert isinstance(other.found, Evaluation)
         assert one.found.accuracy.value == pytest.approx(other.found.accuracy.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["chain", "star"])
+def test_groups_have_intervals_on_rows_held_out(duckdb: Engine, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
+    """In memory they are those that the database counts, and those of all groups are those of means of samples."""
+    join, found = made(shape)[0], []
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(by="v" if shape == "chain" else "g", lam=1e-2, holdout=0.5))
+        for most in (groups.MOST_ROWS, 0):
+            monkeypatch.setattr(groups, "MOST_ROWS", most)
+            found.append(
+                on_parts(duckdb, model, lambda problem: measure_held_out(problem, model), ["holdout"])["holdout"]
+            )
+    small, large = found
+    assert isinstance(small, ByGroup)
+    assert isinstance(large, ByGroup)
+    assert any(one.found.intervals for one in small.groups)
+    for one, other in zip(small.groups, large.groups, strict=True):
+        assert one.found.intervals.keys() == other.found.intervals.keys()
+        for name, interval in one.found.intervals.items():
+            error = other.found.intervals[name].standard_error
+            assert interval.standard_error == pytest.approx(error, rel=1e-9 if name == "accuracy" else 0.1)
+    assert small.whole
+    if all(one.found.intervals for one in small.groups):
+        rows = np.array([one.rows for one in small.groups])
+        errors = [one.found.intervals["accuracy"].standard_error for one in small.groups]
+        expected = np.sqrt((np.square(rows * errors)).sum()) / rows.sum()
+        assert small.whole.intervals["accuracy"].standard_error == pytest.approx(expected)
+    else:
+        assert small.whole.no_intervals
+    assert "intervals" in str(small.as_json())
 
 
 def test_rows_held_out_are_of_every_group(engine: Engine) -> None:

@@ -10,11 +10,12 @@ from sqlglot import exp, parse_one
 
 from bench.coverage import cover, sizes_of
 from bench.coverage import evaluated as by_evaluate
-from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.ask.scored import of_plan
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.scored import of_two_classes
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import Numeric
 from sqlsvm.run.opening import open_problem
@@ -50,8 +51,8 @@ def evaluated(engine: Engine, text: str, options: ProblemOptions) -> tuple[Evalu
     """With the weight of each column."""
     with open_problem(engine, text, options) as problem:
         theta = np.array([{"": -0.2, "x": 0.8}.get(c.feature, 0.4) for c in problem.plan.design.coordinates])
-        found = evaluate_plan(problem.work, problem.plan, theta)
-        found = with_intervals(found, problem, theta, options)
+        scored = of_plan(problem.work, problem.plan, theta)
+        found = with_intervals(of_two_classes(scored), scored, problem, theta, options)
         return found, {c.feature: w for c, w in zip(problem.plan.design.coordinates, theta.tolist(), strict=True)}
 
 

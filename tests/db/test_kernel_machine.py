@@ -14,8 +14,8 @@ from sqlsvm.lab.kernel.functions import DEGREE
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
-from sqlsvm.model.of_rows import of_two_classes
 from sqlsvm.model.predict import predict, score_sql
+from sqlsvm.model.scored import Scored, of_two_classes
 from sqlsvm.options import KernelName
 from sqlsvm.run.train import train
 from sqlsvm.store import open_store
@@ -165,7 +165,7 @@ def test_what_is_measured_is_what_is_predicted(engine: Engine) -> None:
     both = evaluate_parts(engine, model)
     rows = engine.fetch(predict(engine, model))
     label = np.where(rows["y"].astype(int) > 0, 1.0, -1.0)
-    whole = of_two_classes(rows["score"].astype(float), label, np.ones(len(label)), 10)
+    whole = of_two_classes(Scored(rows["score"].astype(float), label, np.ones(len(label))), 10)
     total = evaluate_model(engine, model)
     assert total.exact
     assert total.sample is None

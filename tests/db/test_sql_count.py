@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.compile.oracle import NEAR
 from sqlsvm.engine.base import Engine, StatementError, Text, Values
 from sqlsvm.lab.ask.counting import generalised, row_counts
@@ -24,6 +23,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import workspace
+from tests.evaluating import evaluate_beta
 from tests.ground.joins import JOINS, Join
 from tests.ground.sql_program import call, compiled
 from tests.ground.trained import training
@@ -86,7 +86,7 @@ def test_as_the_driver(installed: Engine, dsn: str, shape: str, counting: Counti
             assert_row_counts(answers["row_count"], raw, beta)
             assert_thresholds(answers["generalized_row_count"], raw, beta)
             assert_pseudo_gradient(answers["pseudo_gradient"], raw, beta, asked.lam)
-            assert_evaluation(answers["evaluate"], evaluate(raw, beta))
+            assert_evaluation(answers["evaluate"], evaluate_beta(raw, beta))
 
 
 FUNCTIONS = ("objective", "row_count", "generalized_row_count", "pseudo_gradient", "evaluate")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.ask.of_rows import Measures
+from sqlsvm.ask.scored import Measures
 from sqlsvm.ask.selecting import with_errors
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model

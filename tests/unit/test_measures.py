@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from sqlsvm.ask.of_rows import Counted, of_two
 from sqlsvm.measures import DECIDING, MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label, deciding, of_scores, values_of
-from sqlsvm.model.of_rows import of_number, of_several_classes, of_two_classes
+from sqlsvm.model.scored import Scored, of_number, of_several_classes, of_two_classes, with_intervals
+from sqlsvm.solve.loss import HINGE
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -16,18 +16,18 @@ ONES = np.ones(N)
 @pytest.mark.parametrize("values", [[1e17, 1e17 + 16, 1e17 + 32], [5.0] * 3, [-1e-300, 0.0, 1e-300], [-3.0, 0.5, 8.0]])
 def test_a_histogram_has_no_more_bins_than_doubles_can_tell_apart(values: list[float]) -> None:
     z = np.array(values)
-    found = of_number(z, np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]), 0.5)
+    found = of_number(Scored(-z, np.zeros(3), np.array([1.0, 2.0, 3.0])))
     assert sum(found.counts) == 6.0
     assert 1 <= len(found.counts) <= 100
     assert (np.diff(found.edges) > 0.0).all()
     assert found.edges[0] <= z.min() <= z.max() <= found.edges[-1]
-    of_two = of_two_classes(z, np.array([1.0, -1.0, 1.0]), np.array([1.0, 2.0, 3.0]))
+    of_two = of_two_classes(Scored(z, np.array([1.0, -1.0, 1.0]), np.array([1.0, 2.0, 3.0])))
     assert sum(of_two.histogram.negative) + sum(of_two.histogram.positive) == 6.0
 
 
 def test_of_two_classes() -> None:
     y, scores = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N)
-    found = of_two_classes(scores, y, ONES)
+    found = of_two_classes(Scored(scores, y, ONES))
     said = np.where(scores > 0.0, 1.0, -1.0)
     of_labels = {
         "accuracy": metrics.accuracy_score,
@@ -43,7 +43,7 @@ def test_of_two_classes() -> None:
 
 def test_of_several_classes() -> None:
     codes, scores = RNG.integers(1, 4, N).astype(float), RNG.normal(size=(3, N))
-    found, said = of_several_classes(scores, codes, ONES, ("a", "b", "c")), scores.argmax(axis=0) + 1
+    found, said = of_several_classes(Scored(scores, codes, ONES), ("a", "b", "c")), scores.argmax(axis=0) + 1
     assert values_of(found) == pytest.approx(
         {
             "accuracy": metrics.accuracy_score(codes, said),
@@ -55,7 +55,7 @@ def test_of_several_classes() -> None:
 
 def test_of_a_number() -> None:
     y, scores = RNG.normal(size=(2, N))
-    found = of_number(y - scores, y, ONES, 0.5)
+    found = of_number(Scored(scores, y, ONES))
     assert {name: MEASURES[name].value(found) for name in of_scores(NUMBER)} == pytest.approx(
         {
             "mae": metrics.mean_absolute_error(y, scores),
@@ -75,10 +75,13 @@ def test_what_decides(label: Label) -> None:
 
 def test_a_score_without_a_cluster_counts_as_many_clusters_of_one_row() -> None:
     y, scores, times = RNG.choice([-1.0, 1.0], N), RNG.integers(-5, 6, N) / 4.0, RNG.integers(1, 4, N)
-    found, errors = of_two(scores, y, Counted(times.astype(float)))
     each = np.repeat(np.arange(N), times)
-    apart, known = of_two(scores[each], y[each], Counted(np.ones(len(each)), np.arange(len(each))))
+    both = (
+        Scored(scores, y, times.astype(float)),
+        Scored(scores[each], y[each], np.ones(len(each)), np.arange(len(each))),
+    )
+    found, apart = (with_intervals(of_two_classes(scored), scored, HINGE) for scored in both)
     assert values_of(found) == pytest.approx(values_of(apart))
-    assert errors.keys() == known.keys() == {"accuracy", "auc"}
-    for name, values in errors.items():
-        assert values == pytest.approx(known[name])
+    assert found.intervals.keys() == apart.intervals.keys() == {"accuracy", "auc", "loss"}
+    for name, interval in found.intervals.items():
+        assert vars(interval) == pytest.approx(vars(apart.intervals[name]))

@@ -10,7 +10,7 @@ from sqlsvm.lab.kernel.rows import Joined
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model, Term, checked_term
-from sqlsvm.model.of_rows import of_two_classes
+from sqlsvm.model.scored import Scored, of_two_classes
 from sqlsvm.model.support import Support
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.data import Data
@@ -34,7 +34,7 @@ def evaluate_machine(problem: Data, model: Model, bins: int) -> Evaluation:
     sample = found or drawn_sample(problem, SAMPLED, SEED)
     steps.info("scoring %s join rows", f"{len(sample.codes):,}")
     scores = model.intercept + model.support.scores(_joined(problem, model, model.support, sample.rows))
-    measured = of_two_classes(scores, sample.codes, sample.weights, bins)
+    measured = of_two_classes(Scored(scores, sample.codes, sample.weights), bins)
     return measured if found else replace(measured, sample=len(scores))
 
 

@@ -1,0 +1,100 @@
+"""The scores that measures are computed from: of rows in memory, or of the list that the database has made of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sqlsvm.ask.listed import Listed, on_list
+from sqlsvm.compile import evaluate as compiled
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.evaluate import ByLabel
+from sqlsvm.compile.joined import CLUSTER, TIMES
+from sqlsvm.engine.base import Rows
+from sqlsvm.model.scored import BINS, Scored, against_others
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.parameters import LOWEST, WIDTH
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.target import CODE
+from sqlsvm.run.data import Data
+from sqlsvm.run.data import against_others as problems_of
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.arrays import Array
+
+Measures = Mapping[str, float]
+
+MOST = 1 << 16
+"""Bins. So many scores that differ are not put into bins at all."""
+SAME = 2.0**-40
+"""Of the range of all scores: scores that are closer are the same one, rounded in two ways."""
+FINE = 4096
+"""On the grid, places over the range of the scores, for what needs no bounds."""
+
+
+def of_rows(design: Design, rows: Rows, thetas: Sequence[Array]) -> Scored:
+    """Of raw weights: one vector, or one for each class. Each row may know which row of the label's relation it is
+    of."""
+    scores = [_scores(design, rows, theta) for theta in thetas]
+    clusters = rows[CLUSTER].astype(int) if CLUSTER in rows else None
+    codes, counts = rows[CODE].astype(float), rows[TIMES].astype(float)
+    return Scored(np.array(scores) if design.target.classes else scores[0], codes, counts, clusters)
+
+
+def _scores(design: Design, rows: Rows, theta: Array) -> Array:
+    """Equal rows have equal scores, wherever they are: a product of matrices may round them apart."""
+    found = np.zeros(len(rows[CODE]))
+    for c in design.coordinates:
+        found += theta[c.index] * (1.0 if c.role == "intercept" else rows[c.column].astype(float))
+    for d in design.dictionaries:
+        places = rows[number_column(d)]
+        found += np.append(theta, 0.0)[np.where(np.isnan(places), len(theta) + 1, places).astype(int) - 1]
+    return found
+
+
+def of_plan(work: Workspace, plan: Plan, theta: Array, buckets: int = 256, bins: int = BINS) -> Scored:
+    """Those of raw weights for two classes, of all rows of the join. The plan's query may have more filters, for
+    example to select the rows held out.
+
+    The scores are exact if all of them fit into a list. Otherwise they are rounded to a grid with at least `buckets`
+    places over their range: more places give narrower bounds. With two bags the rows above 0 are always known."""
+    return on_list(work, plan, theta, buckets, lambda asked, above: _in_bins(asked, above, bins))
+
+
+def _in_bins(asked: Listed, above: ByLabel | None, bins: int) -> Scored:
+    """Each score that differs or, of too many, the mean of those of a class in a bin; a histogram of `bins` bins cuts
+    none of these. No bin has scores on both sides of 0."""
+    size = asked.ask(compiled.size_of_list())
+    if not size["n"]:
+        return Scored(*np.zeros((3, 0)))
+    least, span, few = size["least"], size["largest"] - size["least"], size["n"] <= MOST
+    width = span * SAME if few else span / (MOST // bins * bins)
+    found = asked.ask(compiled.scores_in_bins(), **{LOWEST: least, WIDTH: width or 1.0})
+    found = {name: column.astype(float) for name, column in found.items()}
+    order, unit = np.argsort(found["least"]), 1.0 / asked.steps
+    counts, sums = (np.append(*(found[f"{n}{end}"][order] for n in compiled.CLASSES)) for end in ("", "_scores"))
+    codes, kept = np.repeat([-1.0, 1.0], len(order)), counts > 0.0
+    ends = [np.tile(found[name][order], 2)[kept] * unit for name in ("least", "largest")]
+    scores = ends[0] if few else sums[kept] / counts[kept] * unit
+    scale = np.repeat(asked.class_scale, len(order))[kept]
+    scored = Scored(
+        scores,
+        codes[kept],
+        counts[kept] * scale,
+        off=asked.delta * unit,
+        step=unit if asked.plan.method == "grid" else 0.0,
+        ends=None if few else (ends[0], ends[1]),
+        above=(above[0] * asked.class_scale[0], above[1] * asked.class_scale[1]) if above else None,
+    )
+    if few or asked.delta:
+        return scored
+    area = asked.ask(compiled.area()) * asked.class_scale[0] * asked.class_scale[1]
+    return replace(scored, area=area)
+
+
+def of_each(problem: Data, thetas: Sequence[Array]) -> list[Scored]:
+    """Of raw weights: one vector, or one for each class against all others."""
+    if problem.part is not None:
+        found = of_rows(problem.plan.design, problem.part, thetas)
+        return against_others(found) if problem.plan.design.target.classes else [found]
+    each = zip(problems_of(problem), thetas, strict=False)
+    return [of_plan(own.work, own.plan, theta, FINE) for own, theta in each]
