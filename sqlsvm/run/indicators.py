@@ -18,7 +18,7 @@ from sqlsvm.solve.penalty import Penalty
 
 FEWEST = 10
 """Rows of the sample with a NULL, and rows without."""
-TELLS = 2.0
+TELLS = 1.0
 """Standard errors."""
 WEAKER = (1.0, 10.0, 100.0)
 """With more columns a weaker penalty may be the best one."""
