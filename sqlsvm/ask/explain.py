@@ -290,7 +290,7 @@ def _node(plan: Plan, catalog: Catalog, node: int) -> NodeFacts:
         tree.nodes[node],
         node_rows(tree, catalog, node),
         plan.bag_of(node),
-        why_copied(tree, catalog, node) if node in plan.copied else None,
+        (why_copied(tree, catalog, node) or "has many keys") if node in plan.copied else None,
         node in plan.merged,
         tree.name(fold.other(node)) if fold else None,
         node in plan.placed,

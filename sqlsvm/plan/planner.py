@@ -41,6 +41,10 @@ FEW_COLUMNS = 40
 ROWS_A_KEY = 4
 """With at least this many rows a key, it costs less to look for keys without a partner than to join all rows."""
 
+MANY_KEYS = 12
+"""With more keys that are not looked for, the label's rows that find all of theirs are copied. Else the message to each
+of these tables would join all others."""
+
 ROWS_A_PLACE = 2
 """With at least this many rows a place, it costs less to make an array of all places in every pass than a hash table.
 With one row a place it costs more."""
@@ -110,7 +114,9 @@ def fitted(plan: Plan, catalog: Catalog) -> Plan:
     once, cost = _at_once(found, catalog)
     if cost <= _kept(found, catalog):
         found = replace(once, measured_at_once=_is_measured_at_once(plan, catalog))
-    return replace(found, looked=_worth_a_look(found, catalog), close=_is_close(plan, catalog))
+    found = replace(found, looked=_worth_a_look(found, catalog), close=_is_close(plan, catalog))
+    together = not found.measured_at_once and len(found.foreign.keys() - found.looked) > MANY_KEYS
+    return replace(found, copied=found.copied | {found.label_node}) if together else found
 
 
 def _is_close(plan: Plan, catalog: Catalog) -> bool:
