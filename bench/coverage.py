@@ -23,10 +23,10 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
-from sqlsvm.model.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.model.scored import Scored, of_clusters, of_several_classes, of_two_classes, squares_by_class
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import open_problem
+from sqlsvm.solve.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 
 QUERY = "SELECT o.late, o.size, v.minutes FROM orders o JOIN visits v ON v.k = o.k"
 OF_NUMBERS, OF_CLASSES = (QUERY.replace("o.late", column) for column in ("o.amount", "o.grade"))

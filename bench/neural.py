@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.neural.kernels import Between
-from sqlsvm.lab.neural.layers import Convolution, Dropout, Flatten, MaxPool, Normalise, Relu
-from sqlsvm.lab.neural.network import Network, connected
-from sqlsvm.lab.neural.training import Examples, Neural, Steps, aligned, batched, fitted, projected, stored
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.neural.kernels import Between
+from sqlsvm.neural.layers import Convolution, Dropout, Flatten, MaxPool, Normalise, Relu
+from sqlsvm.neural.network import Network, connected
+from sqlsvm.neural.training import Examples, Neural, Steps, aligned, batched, fitted, projected, stored
 from sqlsvm.solve.threads import fitting_threads
 
 FOUND, TABLE = Path(__file__).parent / "neural.json", Path(__file__).parent / "NEURAL.md"
@@ -208,7 +208,7 @@ kept out of the training it had 0, 0 and 1 errors with seeds 100 to 102 and rate
 0.003. With batches of 4 it depended on where theta begins: none with one seed, and 54 with another. On few images the
 gradient is probably too noisy. So it nearly reaches the paper, with one error in three runs.
 
-A gradient of algorithm 4 on a batch of 16 takes 0.8 ms with the backpropagation of `sqlsvm/lab/neural/layers.py`, and
+A gradient of algorithm 4 on a batch of 16 takes 0.8 ms with the backpropagation of `sqlsvm/neural/layers.py`, and
 8 ms with the package autograd, side by side. The two agree to 4e-17. So the library has none but its own.
 """
 

@@ -13,10 +13,10 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.kernel.gram import Cache
-from sqlsvm.lab.kernel.learn import Task, decomposed
-from sqlsvm.lab.kernel.rows import Block, Joined
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.kernel.gram import Cache
+from sqlsvm.kernel.learn import Task, decomposed
+from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.options import CacheKind
 from sqlsvm.solve.threads import fitting_threads
 

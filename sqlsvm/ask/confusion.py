@@ -9,6 +9,7 @@ in. With one bag these sums are made in the database."""
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from sqlsvm.model.confusion import Confusion, slopes
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
+from sqlsvm.model.score import chance
 from sqlsvm.model.scored import Scored, costs_of_chances, of_clusters, of_several_classes, squares_by_class
 from sqlsvm.plan.parameters import SLOPES, THETA
 from sqlsvm.plan.target import Classes
@@ -104,7 +106,9 @@ def _counted(classed: Classed) -> Array:
 def _chances(classed: Classed) -> Mapping[str, tuple[float, float]]:
     steps.info("counting what the probabilities cost")
     problem = classed.problem
-    found = problem.work.ask(compiled.chances(problem.plan, classed.curves), classed.parameters)
+    found = problem.work.ask(
+        compiled.chances(problem.plan, [partial(chance, curve) for curve in classed.curves]), classed.parameters
+    )
     return {name: (total / problem.moments.n, 0.0) for name, total in found.items()}
 
 

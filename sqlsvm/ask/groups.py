@@ -20,7 +20,6 @@ from sqlsvm.measures import NUMBER, SEVERAL, TWO, Label
 from sqlsvm.model.by_group import ByGroup, Found, Measured
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Histogram, Probabilities, Residuals
-from sqlsvm.model.interval import LOG, LOGIT, Interval, Scale
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
@@ -29,6 +28,7 @@ from sqlsvm.plan.scaling import FLAT, LabelMoments
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.interval import LOG, LOGIT, Interval, Scale
 
 T = TypeVar("T")
 

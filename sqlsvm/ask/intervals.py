@@ -37,7 +37,6 @@ from sqlsvm.compile.clusters import (
 from sqlsvm.compile.evaluate import towards_centre
 from sqlsvm.compile.statement import in_row
 from sqlsvm.model.evaluation import Evaluation, Residuals
-from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.model.scored import FEW_ROWS, ONE_ROW, Scored, losses, of_classes, told, worth
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Plan
@@ -46,6 +45,7 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.solve.loss import Loss, Piece, Piecewise
 from sqlsvm.solve.loss.arms import Parts, values
 

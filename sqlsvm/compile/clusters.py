@@ -21,10 +21,10 @@ from sqlsvm.compile.statement import Asked, Statement, asked, statement
 from sqlsvm.compile.tally import Tally, active_rows, active_table
 from sqlsvm.compile.weighting import Residual
 from sqlsvm.engine.base import Rows
-from sqlsvm.model.interval import Sizes
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.interval import Sizes
 from sqlsvm.solve.loss import Piece
 from sqlsvm.solve.loss.arms import Parts, Side, Terms
 

@@ -2,7 +2,7 @@
 classes, and the largest score wins. Of equal scores, that of the first class does. If the model has probabilities, what
 they cost is added up too."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sqlglot import exp
@@ -12,8 +12,6 @@ from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import CLUSTER, TIMES, is_met_once, joined
 from sqlsvm.compile.statement import Asked, asked, in_row, placed, theta
 from sqlsvm.engine.base import Rows
-from sqlsvm.model.probability import Probability
-from sqlsvm.model.score import chance
 from sqlsvm.plan.parameters import SLOPES
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
@@ -25,6 +23,9 @@ LEAST = 2.0**-52
 SMALLEST = 1e-150
 """The square of less is an error in PostgreSQL, and 0 elsewhere."""
 PREDICTED = "p"
+
+Curve = Callable[[exp.Expression], exp.Expression]
+"""The probability at a score that is a column."""
 
 
 def confusion(plan: Plan) -> Asked[Array]:
@@ -64,12 +65,12 @@ def _predicted(plan: Plan, *, apart: bool = False) -> exp.Select:
     return sql.select([*kept, (largest, PREDICTED)], sql.derived(sql.fenced(_scored(plan, apart=apart)), "s"))
 
 
-def chances(plan: Plan, curves: Sequence[Probability]) -> Asked[dict[str, float]]:
+def chances(plan: Plan, curves: Sequence[Curve]) -> Asked[dict[str, float]]:
     """SELECT the sums of the Brier score and of the log loss. The Brier score of a row is the sum of (p - 1)^2 for its
     class and of p^2 for the others; the probabilities of all classes add up to 1."""
     names = [f"q{k}" for k in range(1, len(curves) + 1)]
     scores = (sql.column(f"s{k}", "s") for k in range(1, len(curves) + 1))
-    own = [(chance(p, s), name) for p, s, name in zip(curves, scores, names, strict=True)]
+    own = [(curve(s), name) for curve, s, name in zip(curves, scores, names, strict=True)]
     kept = sql.columns([CODE, TIMES], "s")
     rows = sql.select([*kept, *own], _fenced(_scored(plan), "s"))
     each = [sql.column(name, "q") for _, name in own]

@@ -23,7 +23,7 @@ from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.named import named
 
 if TYPE_CHECKING:
-    from sqlsvm.lab.neural.training import Examples
+    from sqlsvm.neural.training import Examples
 
 Array = NDArray[np.float64]
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from sqlsvm import sql
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.neural.kernels import Between
-from sqlsvm.lab.neural.layers import Dense
-from sqlsvm.lab.neural.network import Network, connected
-from sqlsvm.lab.neural.training import Examples, Steps, aligned
+from sqlsvm.kernel.functions import Kernel
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Array, Asked
 from sqlsvm.maps.mapped import Mapped
+from sqlsvm.neural.kernels import Between
+from sqlsvm.neural.layers import Dense
+from sqlsvm.neural.network import Network, connected
+from sqlsvm.neural.training import Examples, Steps, aligned
 from sqlsvm.query import Feature
 from sqlsvm.solve.threads import fitting_threads
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from sqlsvm.measures import NUMBER, TWO, Label, of_scores
-from sqlsvm.model.interval import Interval
+from sqlsvm.solve.interval import Interval
 
 CELLS = "true_negative", "false_positive", "false_negative", "true_positive"
 

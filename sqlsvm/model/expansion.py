@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.lab.kernel.functions import DEGREE, Kernel
+from sqlsvm.kernel.functions import DEGREE, Kernel
 from sqlsvm.model.literals import exact
 from sqlsvm.model.support import Support, SupportTable
 

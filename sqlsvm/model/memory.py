@@ -12,7 +12,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling, Values
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.lab.kernel.rows import Joined
+from sqlsvm.kernel.rows import Joined
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.weights import Weight

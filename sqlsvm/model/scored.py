@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from sqlsvm.measures import SEVERAL, TWO, Label
 from sqlsvm.model.confusion import MEASURES, Confusion, slopes
 from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Group, Histogram, Probabilities, Residuals
-from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.model.probability import Probability, normalised
 from sqlsvm.plan.scaling import FLAT, LabelMoments
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.calibration import isotonic, sigmoid
+from sqlsvm.solve.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.ranks import ranks
 

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import numpy as np
 
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.kernel.rows import Block, Joined
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.options import KernelName, Number
 from sqlsvm.reading import Misread
 from sqlsvm.solve.arrays import Array

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.lab.neural.training import Examples
 from sqlsvm.maps.asked import ExamplesOf
+from sqlsvm.neural.training import Examples
 from sqlsvm.options import NUMBER_LOSSES, ClassWeights
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.preflight import ProblemOptions

@@ -20,6 +20,7 @@ from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.modelling import database_of, model_of
 from sqlsvm.run.problems import OnFold, Problem, Problems
 from sqlsvm.run.resume import Continuation, objective
+from sqlsvm.run.solvers import solver
 from sqlsvm.run.training import Training
 from sqlsvm.run.unchosen import choice_of
 from sqlsvm.solve.arrays import Array
@@ -99,13 +100,11 @@ class Making:
         return keeping.begin(datas, objective(here, self.text, training), penalties)
 
     def _begins(self, each: Sequence[Problem], training: Training) -> list[Array | None] | None:
-        """The weights of a model as the first points; of each class, if it has the same classes. Pegasos has gone its
-        way before the first pass."""
+        """The weights of a model as the first points; of each class, if it has the same classes. A solver may have gone
+        its way before the first pass."""
         data = each[0].data
-        if training.solver == "pegasos":
-            from sqlsvm.lab.run.machine import streamed
-
-            return [streamed(data, training, _looked)]
+        if start := solver(training.solver).start:
+            return [start(data, training, _looked)]
         if self.start is None:
             return None
         parts = _parts(self.start, data.key.group)
@@ -135,15 +134,15 @@ class Making:
 
     def _machine(self, problems: Problems, left_out: Moments | None) -> Model:
         """The weights are 0: they say which columns and categories there are."""
-        from sqlsvm.lab.run.machine import learned
-
         ((name, training),) = problems.trainings.items()
         (problem,) = problems.each(training)
         data = problems.data
         problems.clock.begin("solving")
-        made = learned(data, training, self.on_passes(name))
+        learn = solver(training.solver).learn
+        assert learn
+        made = learn(data, training, self.on_passes(name))
         nothing = np.zeros(data.scaling.dimension)
-        solution = Solution(nothing, made.certificate, made.history, made.converged, State.at(nothing))
+        solution = Solution(nothing, made.certificate, tuple(made.history), made.converged, State.at(nothing))
         model = model_of(self.engine, name, self.text, training, self.known, problem, solution, left_out)
         return replace(made.put_into(model), phases=problems.clock.lap())
 

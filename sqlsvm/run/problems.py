@@ -14,17 +14,18 @@ from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data, Key, against_others
 from sqlsvm.run.drawn import Drawn, Samples
 from sqlsvm.run.rounding import of_rows
+from sqlsvm.run.solvers import solver
 from sqlsvm.run.training import Training
-from sqlsvm.solve import bundle, dane
+from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.between import between
 from sqlsvm.solve.choosing import Place
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
-from sqlsvm.solve.penalty import L2, Penalty
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Passes, Proposal, Run, follow_together, passed
-from sqlsvm.solve.solution import Effort, Going, GoingTogether, OnPass, OnStates, Solution, State
+from sqlsvm.solve.solution import Effort, Going, GoingTogether, OnPass, Solution, State
 
 if TYPE_CHECKING:
     from sqlsvm.solve.quadratic import Quadratic
@@ -144,8 +145,9 @@ class Problems:
         nothing: list[None] = [None] * len(problems)
         given = zip(problems, starts or nothing, going.get("states") or nothing, strict=True)
         states = [self._state(*each) for each in given]
-        if training.solver == "descent":
-            return [self._descended(training, problems[0], states[0], on_pass, on_states)]
+        if own := solver(training.solver).solve:
+            told: Going = {"on_pass": on_pass, "state": states[0], "on_state": on_states and (lambda s: on_states([s]))}
+            return [own(self.data, problems[0].penalty, self._effort(training, states[0]), told)]
         if len(problems) == 1 and self.data.plan.by_moments and self.data.drawn is None and not states[0]:
             solution = self._by_moments(training, problems[0], on_pass)
             if solution.converged:
@@ -177,7 +179,7 @@ class Problems:
 
     def _effort(self, training: Training, state: State | None = None) -> Effort:
         effort = training.effort
-        passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
+        passes = 1 if solver(training.solver).start else effort.max_passes
         rows = effort.sample or (dane.sample_size(self.data.scaling.dimension) if self._counts_in_fold else None)
         made = passes + (len(state) if state else 0)
         return replace(effort, tol=max(effort.tol, self._enough), max_passes=made, sample=rows)
@@ -211,25 +213,6 @@ class Problems:
         self._moments = replace(known, seconds=0.0)  # they are those of the first training
         return quadratic.solve(known, problem.penalty, self._effort(training), on_pass=on_pass)
 
-    def _descended(
-        self,
-        training: Training,
-        problem: Problem,
-        state: State | None,
-        on_pass: OnPass | None,
-        on_states: OnStates | None,
-    ) -> Solution:
-        from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
-        from sqlsvm.lab.solve import descent
-
-        def on_state(state: State) -> None:
-            if on_states:
-                on_states([state])
-
-        assert isinstance(problem.penalty, L2)  # a training by descent has no other
-        going: Going = {"on_pass": on_pass, "state": state, "on_state": on_state}
-        return descent.solve(PseudoJoinOracle(self.data), problem.penalty, self._effort(training, state), **going)
-
     def _oracle(self, problem: Problem) -> Oracle:
         data = problem.data
         if data.drawn is None:
@@ -253,4 +236,6 @@ def _passes(runs: Sequence[Run[Oracle]]) -> Passes:
 
 
 def proposals(training: Training, run: Run[Any]) -> Iterator[Proposal]:
-    return dane.proposals(run) if training.solver == "dane" else bundle.proposals(run)
+    found = solver(training.solver).proposals
+    assert found
+    return found(run)

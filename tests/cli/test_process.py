@@ -11,9 +11,9 @@ from tests.cli.command import ROOT, environment
 TRAIN = ["train", "--dsn", "duckdb:", "--label", "y", "--query", "SELECT t.y, t.x FROM 't.csv' AS t"]
 NOT_NEEDED = (
     "sqlsvm.ask.",
-    "sqlsvm.lab.kernel.learn",
+    "sqlsvm.kernel.learn",
     "sqlsvm.maps.resolve",
-    "sqlsvm.lab.neural",
+    "sqlsvm.neural",
     "sqlsvm.run.folding",
     "sqlsvm.run.groups",
     "sqlsvm.run.join_oracle",

@@ -14,11 +14,11 @@ from sqlsvm.ask import confusion as looked_at
 from sqlsvm.ask.confusion import Classed, confusion
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.confusion import MEASURES, Confusion, slopes
-from sqlsvm.model.interval import of_strata
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import open_problem
 from sqlsvm.show.evaluation import draw_evaluation
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.interval import of_strata
 from tests.db.test_intervals import QUERIES, made
 from tests.typed import asked
 

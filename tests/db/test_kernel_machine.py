@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.kernel.functions import DEGREE
 from sqlsvm.lab.ask import machine
-from sqlsvm.lab.kernel.functions import DEGREE
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model

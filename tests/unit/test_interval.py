@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, student
+from sqlsvm.solve.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, student
 
 
 @given(st.floats(1.0, 3e6))

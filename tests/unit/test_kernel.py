@@ -9,13 +9,13 @@ from sklearn.svm import SVC
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
-from sqlsvm.lab.kernel.cache import Kind, Pool
-from sqlsvm.lab.kernel.decomposition import best_offset
-from sqlsvm.lab.kernel.functions import DEGREE, Kernel
-from sqlsvm.lab.kernel.gram import Cache, Gram
-from sqlsvm.lab.kernel.learn import Task, decomposed, stepped, usual_gamma
-from sqlsvm.lab.kernel.pegasos import Linear, after, kernelised
-from sqlsvm.lab.kernel.rows import Block, Joined
+from sqlsvm.kernel.cache import Kind, Pool
+from sqlsvm.kernel.decomposition import best_offset
+from sqlsvm.kernel.functions import DEGREE, Kernel
+from sqlsvm.kernel.gram import Cache, Gram
+from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
+from sqlsvm.kernel.pegasos import Linear, after, kernelised
+from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.options import CacheKind, CacheShare, KernelName
 from sqlsvm.run.training import Training
 from sqlsvm.solve.rows import SampleRows

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlsvm.engine.base import Values
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.neural.kernels import Between
-from sqlsvm.lab.neural.layers import Convolution, Dense, Dropout, Flatten, Layer, MaxPool, Normalise, Relu
-from sqlsvm.lab.neural.network import Network, connected
-from sqlsvm.lab.neural.training import (
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.neural.kernels import Between
+from sqlsvm.neural.layers import Convolution, Dense, Dropout, Flatten, Layer, MaxPool, Normalise, Relu
+from sqlsvm.neural.network import Network, connected
+from sqlsvm.neural.training import (
     Descent,
     Examples,
     Steps,

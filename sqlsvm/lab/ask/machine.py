@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.lab.kernel.rows import Joined
+from sqlsvm.kernel.rows import Joined
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model, Term, checked_term

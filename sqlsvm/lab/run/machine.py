@@ -9,12 +9,12 @@ from time import perf_counter
 import numpy as np
 
 from sqlsvm.errors import DataError
-from sqlsvm.lab.kernel.decomposition import Dual
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.kernel.gram import Cache
-from sqlsvm.lab.kernel.learn import Task, decomposed, stepped, usual_gamma
-from sqlsvm.lab.kernel.pegasos import Linear
-from sqlsvm.lab.kernel.rows import Block, Joined
+from sqlsvm.kernel.decomposition import Dual
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.kernel.gram import Cache
+from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
+from sqlsvm.kernel.pegasos import Linear
+from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
 from sqlsvm.run.data import Data

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sqlsvm.lab.kernel.cache import Kind, Pool
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.kernel.rows import Joined
+from sqlsvm.kernel.cache import Kind, Pool
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.kernel.rows import Joined
 from sqlsvm.options import CacheKind, CacheShare
 from sqlsvm.solve.arrays import Array, Indices
 

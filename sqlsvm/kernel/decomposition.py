@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sqlsvm.lab.kernel.gram import Gram
+from sqlsvm.kernel.gram import Gram
 from sqlsvm.solve.arrays import Array, Indices, Mask
 
 LEAST = 1e-12

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from sqlsvm.lab.neural.layers import Batch, Dense, Layer, Relu
+from sqlsvm.neural.layers import Batch, Dense, Layer, Relu
 
 Pull = Callable[[Batch], Batch]
 """The gradient in the outputs -> that in theta."""

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sqlsvm.lab.kernel.functions import Kernel
+from sqlsvm.kernel.functions import Kernel
 from sqlsvm.solve.arrays import Array, Indices, Mask
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.neural.layers import Batch
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.neural.layers import Batch
 
 
 @dataclass(frozen=True)

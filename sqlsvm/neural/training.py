@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlsvm.lab.kernel.pegasos import after, kernelised
-from sqlsvm.lab.neural.kernels import Between
-from sqlsvm.lab.neural.layers import Batch
-from sqlsvm.lab.neural.network import Network
+from sqlsvm.kernel.pegasos import after, kernelised
+from sqlsvm.neural.kernels import Between
+from sqlsvm.neural.layers import Batch
+from sqlsvm.neural.network import Network
 
 Integers = NDArray[np.int64]
 

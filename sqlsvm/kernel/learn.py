@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sqlsvm.lab.kernel.decomposition import Decomposition, Dual
-from sqlsvm.lab.kernel.functions import Kernel
-from sqlsvm.lab.kernel.gram import Cache, Gram
-from sqlsvm.lab.kernel.pegasos import after, kernelised
-from sqlsvm.lab.kernel.rows import Joined
+from sqlsvm.kernel.decomposition import Decomposition, Dual
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.kernel.gram import Cache, Gram
+from sqlsvm.kernel.pegasos import after, kernelised
+from sqlsvm.kernel.rows import Joined
 from sqlsvm.options import KernelName
 from sqlsvm.solve.arrays import Array, Indices
 
