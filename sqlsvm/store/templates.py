@@ -20,9 +20,12 @@ def folder() -> Path:
 
 @cache
 def _texts() -> dict[str, str]:
-    """The texts by name: a wheel has all of them in one file, as docs/wheel.py packs them."""
-    if (packed := _HERE / "sql_templates.sql").is_file():
-        names_and_texts = re.split(r"^-- sql_templates/(.*)\.sql\n", packed.read_text(encoding="utf-8"), flags=re.M)[1:]
+    """The texts by name: a wheel has all of them in one file, as docs/wheel.py makes it."""
+    if (packed := _HERE / "sql_templates.sql.bz2").is_file():
+        import bz2
+
+        text = bz2.decompress(packed.read_bytes()).decode()
+        names_and_texts = re.split(r"^-- sql_templates/(.*)\.sql\n", text, flags=re.M)[1:]
         return dict(zip(names_and_texts[::2], names_and_texts[1::2], strict=True))
     files = sorted(folder().rglob("*.sql"))
     return {file.relative_to(folder()).with_suffix("").as_posix(): file.read_text(encoding="utf-8") for file in files}
