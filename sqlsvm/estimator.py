@@ -15,7 +15,6 @@ import numpy as np
 
 from sqlsvm.ask.components import K, components
 from sqlsvm.ask.describe import Description, describe
-from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.ask.leaks import check_leaks
 from sqlsvm.ask.measure import Measured, measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
@@ -298,8 +297,7 @@ class Relational(Fitted):
                 check_leaks(engine, text, next(iter(trainings.values())))
 
                 def train(on: Engine) -> list[Model]:
-                    models = trained(on, text, trainings, lambda name: told(name, alone), known, start)
-                    return whole(with_probabilities(on, models, offload=_as_option("offload", self.offload)), began)
+                    return whole(trained(on, text, trainings, lambda name: told(name, alone), known, start), began)
 
                 _, models = outlasting(engine, opens, known, connections, train, steps.info)
         except (KeyboardInterrupt, EngineError):

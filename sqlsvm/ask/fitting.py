@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlsvm.ask.groups import in_each
-from sqlsvm.ask.rows import on_parts
 from sqlsvm.ask.scored import of_each
-from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model, OfGroup
 from sqlsvm.model.raw import theta_of
 from sqlsvm.model.scored import Scored, fit
@@ -21,19 +19,10 @@ from sqlsvm.solve.arrays import Array
 steps = logging.getLogger(__name__)
 
 
-def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Model]:
-    """The models of one training, each with its probability if that was asked for. The rows held out are read once.
-    With folds, the scores there have given it already."""
-    method = models[0].options.get("probability")
-    if method is None or models[0].options["folds"]:
-        return list(models)
-
-    def fitted(problem: Data) -> list[Model]:
-        steps.info("fitting the probabilities")
-        of = _of_groups if models[0].groups else _of_all
-        return [of(problem, model, method) for model in models]
-
-    return on_parts(engine, models[0], fitted, ["holdout"], offload=offload)["holdout"]
+def fitted(problem: Data, model: Model, method: ProbabilityMethod) -> Model:
+    """With its probability, on the rows held out. With folds, the scores there give it."""
+    steps.info("fitting the probabilities")
+    return (_of_groups if model.groups else _of_all)(problem, model, method)
 
 
 def _of_all(problem: Data, model: Model, method: ProbabilityMethod) -> Model:

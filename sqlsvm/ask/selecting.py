@@ -9,15 +9,12 @@ from sqlsvm.ask.confusion import Classed, confusion
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.residuals import residuals_of
-from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.ask.scored import FINE, Measures, of_plan, of_rows
 from sqlsvm.compile.clusters import apart
-from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, Label, values_of
 from sqlsvm.model.evaluation import Evaluation, Residuals
-from sqlsvm.model.model import Model, Validated
-from sqlsvm.model.raw import theta_of
+from sqlsvm.model.model import Validated
 from sqlsvm.model.scored import Answer, Scored, answered, losses
 from sqlsvm.model.scored import with_intervals as of_scored
 from sqlsvm.options import NUMBER_LOSSES
@@ -27,16 +24,6 @@ from sqlsvm.solve.arrays import Array
 
 MOST_BAGS = 2
 """With more, what a row adds to a measure takes minutes to count."""
-
-
-def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Measures]:
-    """What each model does on the rows held out, which are read once."""
-
-    def measures(problem: Data) -> list[Measures]:
-        plan = problem.plan
-        return [measures_of(problem, [theta_of(plan, p) for p in m.parts], options_of(m)) for m in models]
-
-    return on_parts(engine, models[0], measures, ["holdout"], offload=offload)["holdout"]
 
 
 def best(measures: Sequence[Measures], by: str) -> int:
@@ -60,17 +47,12 @@ def means(found: Mapping[str, Validated]) -> Measures:
     return {name: measure.mean for name, measure in found.items()}
 
 
-def measures_of(problem: Data, thetas: Sequence[Array], options: ProblemOptions) -> Measures:
-    """What raw weights reach, without class weights. With several classes: the mean loss over all of them, the
-    accuracies, and the mean of F1."""
-    return with_errors(problem, thetas, options, wanted=False)[0]
-
-
 def with_errors(
     problem: Data, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
-    """The same, and the standard errors of those for which rows of the label's relation are known to be clusters. Those
-    of rows in memory are known, unless the label's relation is in a cycle."""
+    """What raw weights reach, without class weights; of several classes the mean loss over all of them. And the
+    standard errors of those for which rows of the label's relation are known to be clusters. Those of rows in memory
+    are, unless the label's relation is in a cycle."""
     loss, is_number, plan = options.named_loss, options.loss in NUMBER_LOSSES, problem.plan
     wanted = len(thetas) == 1 and (
         wanted and len(plan.bags) <= MOST_BAGS if problem.part is None else bool(apart(plan))

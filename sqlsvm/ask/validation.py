@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.fitting import fitted
 from sqlsvm.ask.fold_by_fold import fold_by_fold
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.rows import on_parts, options_of
@@ -39,7 +40,8 @@ def trained(
     start: Model | None = None,
     asked: Facts = NOTHING_ELSE,
 ) -> list[Model]:
-    """A model for each training, as `train_each` makes it, with what the folds measure."""
+    """A model for each training, as `train_each` makes it, with what rows say that it has not seen: its measures, and
+    its probability if that was asked for."""
     validation = Validation(trainings)
     training = next(iter(trainings.values()))
     measure, forget = validation.measure, validation.forget
@@ -48,29 +50,41 @@ def trained(
         found = {model.name: model for model in models}
         models = [*fold_by_fold(engine, text, trainings, found, measure).values()]
     models = [validation.of(model) for model in models]
-    is_one = len(models) == 1 and training.holdout
-    return [with_unseen(engine, models[0], training.offload)] if is_one else models
+    return on_unseen(engine, models, training) if training.holdout else models
 
 
-def with_unseen(engine: Engine, model: Model, offload: bool | None) -> Model:
-    """With the measures on the rows held out: those whose errors are known, or all if none is. The model is kept,
-    whatever happens here."""
+def on_unseen(engine: Engine, models: Sequence[Model], training: Training) -> list[Model]:
+    """With what the rows held out say, which are read once: the measures, and the probability if that was asked for.
+    One model is kept, whatever happens to its measures."""
+    method, alone = training.probability, len(models) == 1
 
-    def measured(problem: Data) -> tuple[Measures, Measures]:
-        if model.groups or model.support:
-            whole = by_group(problem, model).whole if model.groups else evaluate(problem, model)
-            return known_of(whole) if whole else {}, {}
-        return with_errors(problem, [theta_of(problem.plan, part) for part in model.parts], options_of(model))
+    def each(problem: Data) -> list[Model]:
+        found = [replace(model, validation=_unseen(problem, model, wanted=alone)) for model in models]
+        return [fitted(problem, model, method) for model in found] if method else found
 
     try:
-        values, errors = on_parts(engine, model, measured, ["holdout"], offload=offload)["holdout"]
+        return on_parts(engine, models[0], each, ["holdout"], offload=training.offload)["holdout"]
     except (DataError, OptionError) as error:
-        return replace(model, notes=(*model.notes, f"the rows held out could not be measured: {error.message}"))
+        if method or not alone:
+            raise
+        said = f"the rows held out could not be measured: {error.message}"
+        return [replace(model, notes=(*model.notes, said)) for model in models]
+
+
+def _unseen(problem: Data, model: Model, *, wanted: bool) -> dict[str, Validated]:
+    """The measures whose errors are known, or all if none is."""
+    values: Measures
+    errors: Measures = {}
+    if model.groups or model.support:
+        whole = by_group(problem, model).whole if model.groups else evaluate(problem, model)
+        values = known_of(whole) if whole else {}
+    else:
+        thetas = [theta_of(problem.plan, part) for part in model.parts]
+        values, errors = with_errors(problem, thetas, options_of(model), wanted=wanted)
     if not values.get("auc"):  # one class has none
         values = {name: value for name, value in values.items() if name != "auc"}
     names = [name for name in values if name in errors or not errors]
-    found = {name: Validated(values[name], errors.get(name), (values[name],)) for name in names}
-    return replace(model, validation=found)
+    return {name: Validated(values[name], errors.get(name), (values[name],)) for name in names}
 
 
 Of = tuple[str, object]

@@ -116,19 +116,17 @@ def train_several(
 
 def _found(query: str, run: Several, engine: "Engine", by_state: "Mapping[str, Continuation]") -> "list[Trained]":
     from sqlsvm.ask.crossings import crossings
-    from sqlsvm.ask.fitting import with_probabilities
     from sqlsvm.ask.selecting import means
     from sqlsvm.ask.validation import best_of_groups, trained
     from sqlsvm.show.several import Trained
 
-    offload, on_passes = run.first.offload, partial(_on_pass, run)
     continuations = {name: by_state[state] for name, state in run.states.items()}
     asked = {"select": run.select.by if run.select else None}
-    models = trained(engine, query, run.trainings, on_passes, continuations, asked=asked)
-    measures = _measures(engine, models, run.first)
+    models = trained(engine, query, run.trainings, partial(_on_pass, run), continuations, asked=asked)
+    measures: list[Measures | None] = [means(model.validation) or None for model in models]
     above: list[float | None] = [None] * len(models)
     if run.option.name == "quantile" and not models[0].groups:
-        above[:-1] = crossings(engine, models, offload=offload)
+        above[:-1] = crossings(engine, models, offload=run.first.offload)
     values = [value_of(run.option, training) for training in run.trainings.values()]
     chosen: int | None = None
     if run.select and models[0].groups and None not in measures:
@@ -140,9 +138,6 @@ def _found(query: str, run: Several, engine: "Engine", by_state: "Mapping[str, C
     if run.select and chosen is not None:
         models[chosen] = replace(models[chosen], name=run.select.name)
     kept = range(len(models)) if chosen is None else [chosen]
-    fitted = with_probabilities(engine, [models[n] for n in kept], offload=offload)
-    for n, model in zip(kept, fitted, strict=True):
-        models[n] = model
     rows = zip(values, models, measures, above, strict=True)
     return [Trained(*row, selected=n == chosen, kept=n in kept) for n, row in enumerate(rows)]
 
@@ -156,15 +151,6 @@ def _draw(found: "Sequence[Trained]", option: Option, folder: Path) -> None:
         with writing(path, make_folder=True) as out:
             png.draw(chart, out.buffer)
         progress.say(f"{chart.title} is in {printable(str(path))}")
-
-
-def _measures(engine: "Engine", models: "Sequence[Model]", training: "Training") -> "list[Measures | None]":
-    """On rows that the models have not seen."""
-    from sqlsvm.ask.selecting import means, on_holdout
-
-    if training.holdout and not models[0].groups:
-        return list(on_holdout(engine, models, offload=training.offload))
-    return [means(model.validation) or None for model in models]
 
 
 def _chosen(

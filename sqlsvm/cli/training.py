@@ -206,11 +206,9 @@ def _trained(
     if not (asked.folds or asked.probability or asked.holdout):
         models = train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
         return whole(models, progress.STARTED)
-    from sqlsvm.ask.fitting import with_probabilities
     from sqlsvm.ask.validation import trained
 
-    models = trained(engine, query, trainings, lambda name: on_pass, continuations, start)
-    return whole(with_probabilities(engine, models, offload=asked.offload), progress.STARTED)
+    return whole(trained(engine, query, trainings, lambda name: on_pass, continuations, start), progress.STARTED)
 
 
 def code_of(*models: "Model") -> int:

@@ -64,7 +64,8 @@ def _said(found: Sequence[Trained], option: Option, by: str | None, simplest: bo
     each = [t.model for t in found if not isnan(t.value)]
     passes, seconds = sum(model.passes for model in each), sum(model.total_seconds or 0.0 for model in each)
     yield f"{len(each)} models in {passes} passes, {seconds:.2f} s in all"
-    if folds := [measure.folds for measure in found[0].model.validation.values()]:
+    folds = [measure.folds for measure in found[0].model.validation.values()]
+    if folds and len(folds[0]) != 1:
         yield f"the measures are the means {f'of {len(folds[0])} folds' if folds[0] else 'of the folds of all groups'}"
     elif found[0].holdout:
         yield "the measures are of the rows held out"

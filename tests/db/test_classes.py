@@ -17,11 +17,10 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
-from sqlsvm.ask.validation import Validation
+from sqlsvm.ask.validation import Validation, trained
 from sqlsvm.compile.together import can_share
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text
 from sqlsvm.errors import DataError, OptionError
@@ -423,7 +422,7 @@ def test_a_class_that_only_rows_held_out_have_is_a_miss(engine: Engine, caplog: 
         n % 3 + n % 7 / 9.0 AS x FROM generate_series(1, 60) AS g(n)""",
     )
     asked_for = training(lam=1e-2, time="n", holdout=0.2, loss="logistic", probability="sigmoid")
-    model = with_probabilities(engine, [train(engine, "m", "SELECT y, x, n FROM f", asked_for)])[0]
+    (model,) = trained(engine, "SELECT y, x, n FROM f", {"m": asked_for})
     assert model.trained_on.label_values == ("a", "b", "c")
     found = on_parts(engine, model, partial(measure, model=model), ["holdout"])["holdout"]
     assert isinstance(found, Confusion)

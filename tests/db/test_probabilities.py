@@ -14,9 +14,9 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.fitting import with_probabilities
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.model.by_group import ByGroup
@@ -32,7 +32,6 @@ from sqlsvm.report import gather_from
 from sqlsvm.report.plots import charts
 from sqlsvm.run import groups
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.train import train, train_each
 from sqlsvm.store import open_store
 from tests.db.test_groups import made
 from tests.evaluating import evaluate_model, evaluate_parts
@@ -76,8 +75,7 @@ def test_next_to_scikit_learn(engine: Engine, shape: str, method: str) -> None:
     """On the rows held out, made here, and their measures on both parts."""
     join = SHAPES[shape]()
     with join.created(engine):
-        trained = train(engine, "m", join.query, training(lam=1e-3, holdout=0.4, probability=method))
-        (model,) = with_probabilities(engine, [trained])
+        (model,) = trained(engine, join.query, {"m": training(lam=1e-3, holdout=0.4, probability=method)})
         rows = rows_held_out(engine, join, model, 0.4)
         measured = evaluate_parts(engine, model)
     scores, y = rows["score"][:, None], rows["y"].astype(bool)
@@ -142,7 +140,7 @@ def test_measures_have_bounds_where_scores_are_rounded(engine: Engine, method: s
     join = SHAPES["chain"]()
     with join.created(engine):
         asked = training(lam=1e-3, holdout=0.4, probability=method, counting="grid")
-        (model,) = with_probabilities(engine, [train(engine, "m", join.query, asked)])
+        (model,) = trained(engine, join.query, {"m": asked})
         found = evaluate_parts(engine, model, ["holdout"], buckets=64)["holdout"]
         rows = rows_held_out(engine, join, model, 0.4)
     y = rows["y"].astype(bool)
@@ -160,7 +158,7 @@ def test_rows_with_weights(engine: Engine) -> None:
     weighted = Join(join.script, join.rows, text)
     with weighted.created(engine):
         asked = training(lam=1e-3, holdout=0.4, probability="sigmoid", weight="w")
-        (model,) = with_probabilities(engine, [train(engine, "m", text, asked)])
+        (model,) = trained(engine, text, {"m": asked})
         rows = rows_held_out(engine, weighted, model, 0.4)
     scores, y = rows["score"][:, None], rows["y"].astype(bool)
     frozen = FrozenEstimator(Scored().fit(scores, y))
@@ -172,7 +170,7 @@ def test_each_model_of_a_path_has_its_own(duckdb: Engine) -> None:
     join = star(np.random.default_rng(4), 800)
     trainings = {f"m{n}": training(lam=10.0**-n, holdout=0.4, probability="sigmoid") for n in (1, 3)}
     with join.created(duckdb):
-        first, second = with_probabilities(duckdb, train_each(duckdb, join.query, trainings))
+        first, second = trained(duckdb, join.query, trainings)
     assert first.probability
     assert second.probability
     assert first.probability != second.probability

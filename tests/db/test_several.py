@@ -8,7 +8,8 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.ask.crossings import crossings
-from sqlsvm.ask.selecting import best, on_holdout
+from sqlsvm.ask.selecting import best, means
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
@@ -90,8 +91,8 @@ def test_measures_on_the_rows_held_out(engine: Engine) -> None:
     """They are those of an evaluation; the loss is the mean over these rows."""
     join = star(np.random.default_rng(3))
     with join.created(engine):
-        models = train_each(engine, join.query, path("lam", (1.0, 1e-3), holdout=0.3, class_weight="balanced"))
-        found = on_holdout(engine, models)
+        models = trained(engine, join.query, path("lam", (1.0, 1e-3), holdout=0.3, class_weight="balanced"))
+        found = [means(model.validation) for model in models]
         for model, measures in zip(models, found, strict=True):
             wanted = evaluate_parts(engine, model, ["holdout"])["holdout"]
             assert wanted.auc is not None
@@ -105,8 +106,8 @@ def test_measures_on_the_rows_held_out(engine: Engine) -> None:
 def test_the_loss_on_rows_held_out_is_that_of_their_residuals(duckdb: Engine) -> None:
     join = numbers(np.random.default_rng(4), 800)
     with join.created(duckdb):
-        models = train_each(duckdb, join.query, path("lam", (10.0, 1e-3), loss="absolute", holdout=0.25))
-        found = on_holdout(duckdb, models)
+        models = trained(duckdb, join.query, path("lam", (10.0, 1e-3), loss="absolute", holdout=0.25))
+    found = [means(model.validation) for model in models]
     for measures in found:
         assert measures["loss"] == pytest.approx(measures["mae"])
     assert best(found, "mae") == best(found, "loss") == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.ask.fitting import with_probabilities
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
@@ -74,9 +74,11 @@ def test_options(spark: Engine, duckdb: Engine, asked: str) -> None:
 def test_a_probability(spark: Engine, duckdb: Engine) -> None:
     """Of a copy of the columns, too."""
     asked = Training.of(label="y", lam=0.01, probability="sigmoid", holdout=0.25)
-    one, other = train(spark, "m", QUERY, replace(asked, offload=True)), train(duckdb, "m", QUERY, asked)
+    (one,), (other,) = (
+        trained(engine, QUERY, {"m": replace(asked, offload=offload)})
+        for engine, offload in ((spark, True), (duckdb, None))
+    )
     assert_as_there(one, other)
-    ((one,), (other,)) = (with_probabilities(engine, [model]) for engine, model in ((spark, one), (duckdb, other)))
     rows = "SELECT x, z, card, kind, size, age, town FROM sales JOIN shops ON shops.k = sales.k"
     found, wanted = (
         sorted(engine.fetch(predict(engine, model, rows, probability=True))["probability"])

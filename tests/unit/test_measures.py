@@ -1,5 +1,8 @@
 """The table of measures, against what scores of rows in memory say."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -8,6 +11,7 @@ from sqlsvm.measures import DECIDING, MEASURES, NUMBER, SEVERAL, TWO, USUAL, Lab
 from sqlsvm.model.scored import Scored, of_number, of_several_classes, of_two_classes, with_intervals
 from sqlsvm.solve.loss import HINGE
 
+ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
 N = 300
 ONES = np.ones(N)
@@ -85,3 +89,9 @@ def test_a_score_without_a_cluster_counts_as_many_clusters_of_one_row() -> None:
     assert found.intervals.keys() == apart.intervals.keys() == {"accuracy", "auc", "loss"}
     for name, interval in found.intervals.items():
         assert vars(interval) == pytest.approx(vars(apart.intervals[name]))
+
+
+@pytest.mark.parametrize(("template", "label"), [("_measures", TWO), ("_residuals", NUMBER)])
+def test_the_functions_in_psql_have_each(template: str, label: Label) -> None:
+    text = (ROOT / "sql_templates" / "internal" / f"{template}.sql").read_text(encoding="utf-8")
+    assert set(of_scores(label)) - set(re.findall(r"'(\w+)'", text)) == set()
