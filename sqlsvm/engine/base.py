@@ -297,6 +297,10 @@ class Engine(ABC):
         is of a `Bound`."""
         return query
 
+    def far(self, tables: Sequence[exp.Table]) -> frozenset[int]:
+        """The places of those that read rows of another server, whose changes no snapshot here hides."""
+        return frozenset()
+
     def naming(self, tables: Sequence[exp.Table], called: Sequence[Called]) -> exp.Query | None:
         """What tells the `Meaning`s of these names; None if they are no matter of this engine."""
         return None

@@ -85,14 +85,21 @@ WHERE p.provolatile = 'v' AND (s.nspname = CASE WHEN called.schema = '' THEN 'pg
   OR called.schema = 'pg_temp' AND s.oid = pg_my_temp_schema())
 ORDER BY p.proname"""
 
+_READ = """\
+WITH RECURSIVE read (n, oid) AS (
+  SELECT n, to_regclass(name)::oid FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n)
+  UNION SELECT read.n, below.oid FROM read CROSS JOIN LATERAL (
+    SELECT d.refobjid FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = c.oid
+    JOIN pg_catalog.pg_depend AS d
+      ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
+    WHERE c.oid = read.oid AND c.relkind = 'v'
+    UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = read.oid) AS below (oid))
+"""
+_FAR = f"""{_READ}
+SELECT DISTINCT read.n - 1 FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'f'"""
+
 # And the types of what is read, if they have casts, which may stand nowhere in a text.
-_VIEW_TEXTS = """\
-WITH RECURSIVE read (oid) AS (
-  SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS given (name)
-  UNION SELECT d.refobjid FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
-  JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = read.oid
-  JOIN pg_catalog.pg_depend AS d
-    ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass)
+_VIEW_TEXTS = f"""{_READ}
 SELECT pg_get_viewdef(c.oid) FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
 UNION SELECT format('SELECT CAST(NULL AS %I.%I)', s.nspname, t.typname)
 FROM read JOIN pg_catalog.pg_attribute AS a ON a.attrelid = read.oid
@@ -265,6 +272,9 @@ class PgCatalog(Programmable):
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))
+
+    def far(self, tables: Sequence[exp.Table]) -> frozenset[int]:
+        return frozenset(place for (place,) in self._ask(_FAR, [[self._name(table) for table in tables]]))
 
     def naming(self, tables: Sequence[exp.Table], called: Sequence[Called]) -> exp.Query | None:
         names = {("relation", self._meant(table.args["db"]), self._meant(table.this)) for table in tables if table.db}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from secrets import token_hex
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -138,13 +139,19 @@ def _here(place: Place) -> Opened:
         raise EngineError("this process has a session of Spark already", hint=hint)
     if place.master.startswith("spark://") and "," not in place.master:  # with a comma there are several masters
         _check_reached(place, _MASTER)
-    wanted = _DEFAULTS | (_OF_ONE_MACHINE if place.master.startswith(_LOCAL) else {}) | dict(place.settings)
+    local = _OF_ONE_MACHINE | _ours_alone() if place.master.startswith(_LOCAL) else {}
+    wanted = _DEFAULTS | local | dict(place.settings)
     with tempfile.TemporaryFile("w+b") as log:
         try:
             session = _started(place, wanted, log)
         except (*ERRORS, RuntimeError, OSError) as error:
             raise _not_started(place, error, log) from error
     return Opened(session, _is_local(session), session.stop)
+
+
+def _ours_alone() -> dict[str, str]:
+    """Other users of this machine reach the ports of Spark, which asks them for this."""
+    return {"spark.authenticate": "true", "spark.authenticate.secret": token_hex(32)}
 
 
 def given(session: SparkSession) -> Opened:

@@ -20,7 +20,7 @@ from sqlsvm.query.faults import Fault, fault, stays
 from sqlsvm.query.folding import folded
 from sqlsvm.query.forms import check_form
 from sqlsvm.query.guards import Sent
-from sqlsvm.query.ir import MADE
+from sqlsvm.query.ir import MADE, Once
 from sqlsvm.query.names import distinct
 from sqlsvm.query.parse import sent
 from sqlsvm.query.rewrites import ruled
@@ -134,12 +134,22 @@ def _taken_apart(
     _name_twins(engine, tree)
     items = sources(tree, engine.fold)
     columns = {item.alias: _describe(engine, item) for item in items}
+    _note_far(engine, items)
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
         check_view(view, engine.dialect)
     called = [f for view in views for f in Sent.of(view, engine.dialect).functions(engine.fold)]
     _check_functions(engine, called, "a view that the query reads calls it")
     return feature_query(text, tree, items, columns, engine.fold, dialect=engine.dialect, **roles)
+
+
+def _note_far(engine: Engine, items: Sequence[Source]) -> None:
+    """Rows of another server are made once."""
+    named = [(each.expression, t) for each in items for t in each.expression.find_all(exp.Table)]
+    named = [(item, table) for item, table in named if isinstance(table.this, exp.Identifier)]
+    for place in engine.far([table for _, table in named]):
+        item, table = named[place]
+        item.meta.setdefault(MADE, Once(f"{table.name} has rows of another server", "keep them in a table here"))
 
 
 def _written(tree: exp.Select, audited: int, dialect: str) -> Bound:

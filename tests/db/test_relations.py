@@ -1,5 +1,7 @@
 """Everything that can stand in FROM: what is read is what the database itself would read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -10,6 +12,8 @@ from sqlglot import exp, parse_one
 from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
+from sqlsvm.run.train import train
+from tests.ground.trained import training
 from tests.servers import reachable_by_itself
 from tests.typed import asked, run
 
@@ -120,26 +124,75 @@ def test_kinds_of_tables(postgres: Engine, postgres_dsn: str, script: str) -> No
     assert (found.edges[0].max_left, found.edges[0].max_right, found.edges[0].null_keys) == (2, 2, 1)
 
 
-def test_a_foreign_table(postgres: Engine, postgres_dsn: str) -> None:
-    """Rows of the same server, by way of postgres_fdw."""
-    run(postgres, TABLES)
-    with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+@contextmanager
+def far(dsn: str, made: str) -> Iterator[None]:
+    """Foreign tables in the server `far`, which is this one."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
         if not connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'postgres_fdw'").fetchone():
             pytest.skip("this server has no postgres_fdw")
-    at = conninfo_to_dict(postgres_dsn)
+    at = conninfo_to_dict(dsn)
     options = ", ".join(f"{k} '{at[k]}'" for k in ("host", "port", "dbname") if k in at)
     login = ", ".join(f"{k} '{at[k]}'" for k in ("user", "password") if k in at)
     owner(
-        postgres_dsn,
+        dsn,
         f"""CREATE EXTENSION postgres_fdw;
         CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options});
-        CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS ({login});
-        CREATE FOREIGN TABLE c (k INT, z DOUBLE PRECISION) SERVER far OPTIONS (table_name 'b')""",
+        CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS ({login}); {made}""",
     )
-    with reachable_by_itself(postgres_dsn):
+    try:
+        with reachable_by_itself(dsn):
+            yield
+    finally:
+        owner(dsn, "DROP EXTENSION postgres_fdw CASCADE")
+
+
+def test_a_foreign_table(postgres: Engine, postgres_dsn: str) -> None:
+    """Rows of the same server, by way of postgres_fdw."""
+    run(postgres, TABLES)
+    away = "CREATE FOREIGN TABLE c (k INT, z DOUBLE PRECISION) SERVER far OPTIONS (table_name 'b')"
+    with far(postgres_dsn, away):
         found = agrees(postgres, "SELECT a.y, a.x, c.z FROM a JOIN c USING (k)")
     assert (found.join_rows, found.relations[1].rows) == (5, 4)
-    owner(postgres_dsn, "DROP EXTENSION postgres_fdw CASCADE")
+
+
+FAR = """
+CREATE TABLE hours (k INT, l INT, y BOOL, x FLOAT8) PARTITION BY RANGE (k);
+CREATE TABLE hour0 PARTITION OF hours FOR VALUES FROM (0) TO (100);
+INSERT INTO hours SELECT i, i % 7, i % 3 = 0, sin(i) FROM generate_series(1, 60) AS i;
+CREATE TABLE hour1 AS SELECT 100 + i AS k, i % 7 AS l, i % 3 = 0 AS y, (5 - i)::float8 AS x
+FROM generate_series(1, 20) AS i;
+CREATE TABLE g AS SELECT i AS l, cos(i) AS u FROM generate_series(0, 6) AS i;
+CREATE FOREIGN TABLE away (k INT, l INT, y BOOL, x FLOAT8) SERVER far OPTIONS (table_name 'hours');
+CREATE VIEW seen AS SELECT * FROM away;
+CREATE TABLE both_ (k INT, l INT, y BOOL, x FLOAT8) PARTITION BY RANGE (k);
+ALTER TABLE both_ ATTACH PARTITION away FOR VALUES FROM (0) TO (1000)
+"""
+
+
+@pytest.mark.parametrize("table", ["away", "seen", "both_"])
+def test_a_partition_that_is_attached_far_away(postgres: Engine, postgres_dsn: str, table: str) -> None:
+    """The session there sees it at once, and this one does not know: so the rows are made once."""
+    query = f"SELECT s.y, s.x, g.u FROM {table} AS s JOIN g ON g.l = s.l"
+    options = training(lam=0.1, sample=20, scale="none")
+    with far(postgres_dsn, FAR):
+        before = train(postgres, "m", query, options)
+        for moment in range(2, 46, 6):
+            sent = list[str]()
+
+            def attach(text: str, sent: list[str] = sent, moment: int = moment) -> None:
+                sent.append(text)
+                if len(sent) == moment:
+                    owner(postgres_dsn, "ALTER TABLE hours ATTACH PARTITION hour1 FOR VALUES FROM (100) TO (200)")
+
+            postgres.on_statement = attach
+            found = train(postgres, "m", query, options)
+            postgres.on_statement = None
+            after = train(postgres, "m", query, options)
+            true = {60: before, 80: after}[int(found.join_rows)]
+            assert found.lower_bound <= true.objective_upper, moment
+            assert found.objective_upper >= true.lower_bound, moment
+            assert len(sent) > moment
+            owner(postgres_dsn, "ALTER TABLE hours DETACH PARTITION hour1")
 
 
 # -- DuckDB ------------------------------------------------------------------------------------------------------------

@@ -45,5 +45,26 @@ def test_no_secret_is_an_argument(master: str, tmp_path: Path) -> None:
     java = [line for line in seen if "spark.driver.memory=700m" in line]
     assert java
     assert "local-cluster" not in master or any("CoarseGrainedExecutorBackend" in line for line in seen)
-    assert not [line for line in seen if CANARY in line]
+    assert not [line for line in seen if CANARY in line or "authenticate.secret" in line]
     assert CANARY not in out + err + (tmp_path / "m.json").read_text()
+
+
+LISTENING = """
+from pathlib import Path
+from sqlsvm.engine import connect
+with connect("spark:local[2]?spark.driver.memory=700m") as engine:
+    assert engine._session.sparkContext.getConf().get("spark.authenticate") == "true"
+    java = engine._session.sparkContext._gateway.proc.pid
+    own = {str(each.readlink()) for each in Path(f"/proc/{java}/fd").iterdir() if each.is_symlink()}
+    lines = [each for name in ("tcp", "tcp6") for each in Path(f"/proc/{java}/net/{name}").read_text().splitlines()]
+    for line in map(str.split, lines):
+        if line[3] == "0A" and f"socket:[{line[9]}]" in own:
+            print(line[1].rpartition(":")[0])
+"""
+
+
+def test_ports_are_those_of_this_machine() -> None:
+    """And Spark asks who connects for a secret."""
+    found = subprocess.run([sys.executable, "-c", LISTENING], check=True, capture_output=True, text=True).stdout.split()
+    assert set(found) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert found
