@@ -1,6 +1,7 @@
 """Several models of one training: each certificate, what they share, and what they are chosen and compared by."""
 
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from sqlsvm.ask.crossings import crossings
 from sqlsvm.ask.selecting import best, means
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
+from sqlsvm.run.solvers import SOLVERS, Solver
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
+from sqlsvm.solve import bundle, dane
+from sqlsvm.solve.run import Proposal, Run
 from tests.db.test_numbers import met, numbers
 from tests.evaluating import evaluate_parts
 from tests.ground.joins import Join, chain, star
@@ -111,3 +115,22 @@ def test_the_loss_on_rows_held_out_is_that_of_their_residuals(duckdb: Engine) ->
     for measures in found:
         assert measures["loss"] == pytest.approx(measures["mae"])
     assert best(found, "mae") == best(found, "loss") == 1
+
+
+def test_a_solver_is_a_line(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/internals.md says of adding one: here one in the place of another, that begins with passes of it."""
+    asked_for, begun = list[Proposal](), bundle.proposals
+
+    def proposals(run: Run[Any]) -> Iterator[Proposal]:
+        for proposal in islice(begun(run), 3):
+            asked_for.append(proposal)
+            yield proposal
+        yield from dane.proposals(run)
+
+    monkeypatch.setitem(SOLVERS, "bundle", Solver(proposals))
+    join = star(np.random.default_rng(3), 400)
+    with join.created(duckdb):
+        found, other = (train(duckdb, "m", join.query, training(lam=1e-2, solver=name)) for name in ("bundle", "dane"))
+    assert len(asked_for) == 3
+    assert found.converged
+    assert max(found.lower_bound, other.lower_bound) <= min(found.objective_upper, other.objective_upper)

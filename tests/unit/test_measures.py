@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from sqlsvm.measures import DECIDING, MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label, deciding, of_scores, values_of
+from sqlsvm.measures import (
+    DECIDING,
+    MEASURES,
+    NUMBER,
+    SEVERAL,
+    TWO,
+    USUAL,
+    Label,
+    Measure,
+    deciding,
+    of_scores,
+    values_of,
+)
+from sqlsvm.model.evaluation import Bounded, Evaluation
 from sqlsvm.model.scored import Scored, of_number, of_several_classes, of_two_classes, with_intervals
 from sqlsvm.solve.loss import HINGE
 
@@ -95,3 +108,15 @@ def test_a_score_without_a_cluster_counts_as_many_clusters_of_one_row() -> None:
 def test_the_functions_in_psql_have_each(template: str, label: Label) -> None:
     text = (ROOT / "sql_templates" / "internal" / f"{template}.sql").read_text(encoding="utf-8")
     assert set(of_scores(label)) - set(re.findall(r"'(\w+)'", text)) == set()
+
+
+def test_a_measure_is_a_line_and_a_property(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/internals.md says of adding one."""
+    more = {**MEASURES, "specificity": Measure("specificity", (TWO,), decides=True)}
+    monkeypatch.setattr("sqlsvm.measures.MEASURES", more)
+    share = property(lambda found: Bounded(*[found.true_negative.value / found.negatives] * 3))
+    monkeypatch.setattr(Evaluation, "specificity", share, raising=False)
+    y, scores = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N)
+    found = of_two_classes(Scored(scores, y, ONES))
+    expected = metrics.recall_score(y, np.where(scores > 0.0, 1.0, -1.0), pos_label=-1.0)
+    assert values_of(found)["specificity"] == found.as_json()["specificity"] == pytest.approx(expected)
