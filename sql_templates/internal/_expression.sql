@@ -1,13 +1,13 @@
 -- A stored score as it runs; NULL if it is more than arithmetic on columns
 -- A trainer can store any text, and readers run it. So it is taken apart, and only what is listed here is put together again, with a
 -- blank between any two pieces: no sign becomes a comment. What calls is a word of the list, since no name in quotes may be before a
--- parenthesis. What reads rows is a SELECT in parentheses: its FROM and its alias are pieces of their own, and nothing but the end of
+-- parenthesis. WHEN CASES stands for the branches of a list, made of data. What reads rows is a SELECT in parentheses: its FROM and its alias are pieces of their own, and nothing but the end of
 -- the statement around it comes after them. Names have no dots, because t.f can be a call.
-CREATE OR REPLACE FUNCTION sqlsvm._expression(stored text)
+CREATE OR REPLACE FUNCTION sqlsvm._expression(stored text, cases text[] DEFAULT '{}')
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
-    pieces CONSTANT text := $r$'(?:[^']|'')*'|"(?:[^"]|"")+"|[0-9]+(?:[.][0-9]+)?(?:e[+-]?[0-9]+)?|sqlsvm_steps[.]s[0-9]+|FROM [0-9]+ FOR [0-9]+|AS (?:DOUBLE PRECISION|BOOLEAN|TEXT|s[0-9]+)|IS NULL|EXTRACT\(EPOCH FROM|(?:AS score )?FROM \(SELECT|OFFSET 0\) AS sqlsvm_steps|[A-Z]+5?|<=|>=|[<>=()+*/,-]$r$;
+    pieces CONSTANT text := $r$'(?:[^']|'')*'|"(?:[^"]|"")+"|[0-9]+(?:[.][0-9]+)?(?:e[+-]?[0-9]+)?|sqlsvm_steps[.]s[0-9]+|FROM [0-9]+ FOR [0-9]+|WHEN CASES THEN [0-9]{1,6}|AS (?:DOUBLE PRECISION|BOOLEAN|TEXT|s[0-9]+)|IS NULL|EXTRACT\(EPOCH FROM|(?:AS score )?FROM \(SELECT|OFFSET 0\) AS sqlsvm_steps|[A-Z]+5?|<=|>=|[<>=()+*/,-]$r$;
 BEGIN
     RETURN (
     WITH piece AS MATERIALIZED (
@@ -17,8 +17,9 @@ BEGIN
     ), made AS (
         SELECT p.*, p.closes::integer + sum(p.opens::integer - p.closes::integer) OVER (ORDER BY p.n) AS level,
             lag(p.p) OVER (ORDER BY p.n) AS before,
-            lag(p.is_value OR p.closes OR p.p ~ '^(END|IS NULL|AS [DBT].*|FROM [0-9].*)$') OVER (ORDER BY p.n) AS ended,
+            lag(p.is_value OR p.closes OR p.p ~ '^(END|IS NULL|AS [DBT].*|FROM [0-9].*|WHEN C.*)$') OVER (ORDER BY p.n) AS ended,
             CASE WHEN p.p LIKE '''%' THEN quote_literal(replace(substr(p.p, 2, length(p.p) - 2), '''''', ''''))
+                WHEN p.p LIKE 'WHEN C%' THEN cases[substr(p.p, 17)::integer]
                 WHEN p.p LIKE 'sqlsvm%' THEN substr(p.p, 14)
                 WHEN p.p IN ('SIN', 'COS', 'EXP', 'ABS', 'SQRT', 'FLOOR', 'MD5', 'CONCAT', 'ASCII', 'LOWER') THEN 'pg_catalog.' || lower(p.p)
                 WHEN p.p !~ '^[A-Z]+5?$' OR p.p IN ('CASE', 'WHEN', 'THEN', 'ELSE', 'END', 'AND', 'NOT', 'NULL', 'TRUE', 'FALSE', 'CAST',

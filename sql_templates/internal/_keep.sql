@@ -50,7 +50,7 @@ BEGIN
         objective, objective_upper, lower_bound, gap, converged, body, score)
     VALUES (program.name, kept.version, engine, program.query, program.label, lambda, solver, counting, join_rows,
         kept.passes, in_passes, kept.objective, kept.objective_upper, kept.lower_bound, kept.gap, kept.converged, body::text,
-        jsonb_build_object('scores', jsonb_build_array(sqlsvm._score_text(body, p.design -> 'values'))));
+        sqlsvm._score_text(body, p.design -> 'values'));
     INSERT INTO sqlsvm.iterations (name, version, pass, objective, objective_upper, lower_bound, gap, buckets, seconds)
     SELECT program.name, kept.version, c.pass, c.objective, c.objective_upper, c.lower_bound, c.gap, c.buckets, c.seconds
     FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0;

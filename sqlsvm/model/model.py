@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -607,7 +608,7 @@ class Model(Proven):
         """What has weights, or the first part of it."""
         return _vector(self._group)
 
-    @property
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         groups = groupby(self._first.weights, key=lambda w: w.feature)
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)

@@ -8,7 +8,7 @@ by the stored mean, and a NULL in a category has weight 0. If rows with a NULL w
 is NULL.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,8 +51,11 @@ class Operand:
 
     value: exp.Expression
     kind: Kind
+    cases: "Cases | None" = None
+    """Where categories go with their weights, in place of the expression."""
 
 
+Cases = list[list[tuple[object, float]]]
 Operands = Callable[[Term], Operand]
 
 
@@ -299,8 +302,12 @@ def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
 def _category_weight(term: Term, operand: Operand, nulls: str) -> exp.Expression:
     """CASE value WHEN category THEN weight ... ELSE 0 END, or ELSE the weight of all others; a NULL is none of them."""
     value, categories = _compared(term, operand)
-    pairs = zip(categories, term.categories, strict=True)
-    found = sql.match(value, ((literal(c), exact(w.weight)) for c, w in pairs), exact(term.others or 0.0))
+    pairs = [(c, w.weight) for c, w in zip(categories, term.categories, strict=True)]
+    branches: Iterable[tuple[exp.Expr, exp.Expr]] = ((literal(c), exact(w)) for c, w in pairs)
+    if operand.cases is not None and pairs:
+        operand.cases.append(pairs)
+        branches = [(exp.var("CASES"), sql.integer(len(operand.cases)))]
+    found = sql.match(value, branches, exact(term.others or 0.0))
     if nulls == "drop":
         return sql.case(sql.not_null(operand.value), found)
     return found if term.others is None else sql.case(sql.not_null(operand.value), found, exact(0.0))

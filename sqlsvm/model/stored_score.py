@@ -1,17 +1,21 @@
 """A score as texts for the functions in psql, over columns with the names of the features.
 
+`WHEN CASES THEN 2` in them stands for the second list of categories and weights: a hundred thousand of them are data,
+which nobody has to take apart.
+
 `sql_templates/internal/_expression.sql` takes them apart before they run, so what is new in an expression must be
 listed there too.
 """
 
 import json
+from math import isfinite
 from typing import Any
 
 from sqlglot import exp
 
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term
-from sqlsvm.model.score import HIDDEN, Operand, curve_of, mapped_values, score
+from sqlsvm.model.score import HIDDEN, Cases, Operand, curve_of, mapped_values, score
 from sqlsvm.plan.design import as_number
 from sqlsvm.query import Feature, FeatureQuery
 
@@ -22,12 +26,17 @@ def stored_score(model: Model) -> str | None:
     """The score, or that of each class, and the probabilities at them, as JSON; None for a kernel machine."""
     if model.support:
         return None
-    parts = model.against_others or (model,)
-    made = {"scores": [score(part, _operand).sql(DIALECT) for part in parts]}
+    parts, cases = model.against_others or (model,), Cases()
+
+    def operand(term: Term) -> Operand:
+        return Operand(_column(term.feature), term.kind, cases)
+
+    made: dict[str, Any] = {"scores": [score(part, operand).sql(DIALECT) for part in parts]}
     if model.likely:
-        curves = (curve_of(part, _operand)(_column(f"{HIDDEN}{n}")) for n, part in enumerate(parts, 1))
+        curves = (curve_of(part, operand)(_column(f"{HIDDEN}{n}")) for n, part in enumerate(parts, 1))
         made["chances"] = [curve.sql(DIALECT) for curve in curves]
-    return json.dumps(made, ensure_ascii=False)
+    made["cases"] = [[(_as_json(category), weight) for category, weight in each] for each in cases]
+    return json.dumps(made, ensure_ascii=False, allow_nan=False)
 
 
 def stored_values(query: FeatureQuery) -> dict[str, Any]:
@@ -49,8 +58,9 @@ def _column(name: str) -> exp.Column:
     return exp.column(name, quoted=True)
 
 
-def _operand(term: Term) -> Operand:
-    return Operand(_column(term.feature), term.kind)
+def _as_json(category: object) -> object:
+    is_number = isinstance(category, int) or isinstance(category, float) and isfinite(category)
+    return category if is_number else str(category)
 
 
 def _value(feature: Feature, query: FeatureQuery) -> exp.Expression:

@@ -193,15 +193,19 @@ def bodies(originals: list[dict[str, Any]], versions: int) -> Iterator[tuple[int
         yield number, json.dumps(body)
 
 
-def score_of(chance: Random, body: str, texts: list[dict[str, list[str]]]) -> str:
+def score_of(chance: Random, body: str, texts: list[dict[str, Any]]) -> str:
     """What psql runs: that of the body, if it is a model, or a good one with SQL in it."""
     if chance.random() < 0.5:
         with suppress(SqlsvmError):
             return stored_score(Model.from_json(parsed(body, "stored"))) or ""
     found = deepcopy(chance.choice(texts))
-    each = found[chance.choice(list(found))]
-    place = chance.randrange(len(each))
-    each[place] = spliced(chance, each[place])
+    if found["cases"] and chance.random() < 0.3:
+        inner, at = chance.choice([(found, "cases"), *((e, p) for each in found["cases"] for e in (each, *each) for p in range(2))])
+        inner[at] = anything(chance)
+    else:
+        each = found[chance.choice([kind for kind in found if kind != "cases"])]
+        place = chance.randrange(len(each))
+        each[place] = spliced(chance, each[place])
     return json.dumps(found)
 
 
