@@ -29,6 +29,5 @@ BEGIN
             DETAIL = 'What another role makes there would run with the rights of those who use the extension.',
             HINT = 'Drop the schema, or make it your own: it has to be empty, and only you may create objects in it.';
     END IF;
-END
-$$;
+END $$;
 

@@ -13,5 +13,4 @@ BEGIN
     LOOP
         PERFORM pg_catalog.pg_extension_config_dump(kept, '');
     END LOOP;
-END
-$$;
+END $$;

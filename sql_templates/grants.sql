@@ -27,5 +27,4 @@ BEGIN
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %s TO %I', kept_by_training, trainer);
     END IF;
     PERFORM set_config('search_path', path, true);
-END
-$$;
+END $$;

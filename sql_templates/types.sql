@@ -15,12 +15,12 @@ BEGIN
             place integer, name text, terms integer[], missing integer, scale float8, mean float8, centre float8, origin float8
         );
 
-        -- A program with working tables: its moments and its scaling
+        -- A program with working tables: its moments, its scaling, and the weights at which it counts
         CREATE TYPE sqlsvm._problem AS (
-            program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
+            program text, label text, design jsonb, options jsonb, nulls text, weight_negative float8, weight_positive float8,
             n float8, n_negative float8, label_total float8, origin float8,
             size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[], unit float8,
-            coordinates integer, dimension integer, constant integer, features sqlsvm._feature[]
+            coordinates integer, dimension integer, constant integer, features sqlsvm._feature[], theta float8[]
         );
 
         -- R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error; what the rounding of offset and slope is multiplied by, and that of the value; how the pass counted a loss that is no hinge
@@ -60,5 +60,4 @@ BEGIN
             negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]
         );
     END IF;
-END
-$$;
+END $$;

@@ -25,7 +25,8 @@ WHERE p.pronamespace = 'sqlsvm'::regnamespace ORDER BY p.proname COLLATE "C", 1"
 _RELATIONS = """
 SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'c' THEN 'type' ELSE 'other' END || ' ' || c.relname AS head,
   (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null'
-    ELSE '' END, ', ' ORDER BY a.attnum) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0) AS facts,
+    ELSE '' END, ', ' ORDER BY a.attnum)
+    FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS facts,
   coalesce(obj_description(c.oid, 'pg_class'), obj_description(c.reltype, 'pg_type'), 'NO COMMENT') AS comment
 FROM pg_class AS c
 WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind NOT IN ('i', 't') ORDER BY c.relname COLLATE "C" """

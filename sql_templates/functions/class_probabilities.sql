@@ -7,9 +7,7 @@ DECLARE
     classes CONSTANT jsonb := coalesce(body #> '{groups,0}', body) -> 'classes';
 BEGIN
     IF (classes @@ '$.size() > 0') IS NOT TRUE THEN
-        RAISE EXCEPTION USING
-            ERRCODE = 'SV003',
-            MESSAGE = format('model "%s" has no more than two classes', model),
+        RAISE EXCEPTION USING ERRCODE = 'SV003', MESSAGE = format('model "%s" has no more than two classes', model),
             HINT = 'SELECT sqlsvm.predict_proba(model, features) gives the probability of the positive one.';
     END IF;
     RETURN QUERY
@@ -20,5 +18,4 @@ BEGIN
         SELECT said, CASE WHEN sum(own) OVER () = 0 THEN 1::float8 / count(*) OVER () ELSE own / sum(own) OVER () END
         FROM scored
         ORDER BY n;
-END
-$$;
+END $$;

@@ -3,28 +3,18 @@ CREATE OR REPLACE FUNCTION sqlsvm.generalized_row_count(
     model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, buckets integer DEFAULT 64,
     trust text DEFAULT NULL)
 RETURNS TABLE (label integer, k integer, count float8, threshold float8)
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-SET jit_above_cost = 3000000 SET jit_optimize_above_cost = 3000000 SET jit_inline_above_cost = -1
-SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
-SET DateStyle = ISO SET IntervalStyle = postgres SET standard_conforming_strings = on
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    program sqlsvm.programs := sqlsvm._take_program(model, trust);
-    given_weights jsonb := sqlsvm._given_weights(program, beta);
     p sqlsvm._problem;
     given sqlsvm._given;
-    theta float8[];
     rows float8;
     answers jsonb;
 BEGIN
-    PERFORM sqlsvm._check_counts(program);
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
-    p := sqlsvm._open(program, 'none');
-    theta := sqlsvm._theta(p, given_weights);
+    p := sqlsvm._begun(model, beta, trust, 'rows');
     IF NOT (p.design ->> 'one_bag')::boolean AND p.design ->> 'method' = 'exact' THEN  -- the list of pairs can be as long as the join
-        given := sqlsvm._arguments(p, theta);
+        given := sqlsvm._arguments(p, p.theta);
         given.bound := 0;
         given.buckets := 1;
         PERFORM sqlsvm._run('list', given);
@@ -38,7 +28,7 @@ BEGIN
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
         rows := CASE WHEN label < 0 THEN p.n_negative ELSE p.n - p.n_negative END;
         PERFORM sqlsvm._check_levels(epsilon, rows);
-        given := sqlsvm._arguments(p, theta, label);
+        given := sqlsvm._arguments(p, p.theta, label);
         given.bound := 1;
         given.buckets := buckets;
         given.levels := sqlsvm._levels(epsilon, rows);
@@ -50,5 +40,4 @@ BEGIN
             WHERE t.found -> 'threshold' <> 'null' ORDER BY t.place;
     END LOOP;
     PERFORM sqlsvm._close();
-END
-$$;
+END $$;

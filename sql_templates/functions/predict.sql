@@ -1,7 +1,6 @@
 -- The label of one row, as the text of the label's own value; NULL if there is no score or it is NaN
 CREATE OR REPLACE FUNCTION sqlsvm.predict(model text, features jsonb, version integer DEFAULT NULL)
-RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     score double precision;
@@ -19,5 +18,4 @@ BEGIN
     END IF;
     RETURN sqlsvm._label_text(coalesce(body #> '{trained_on,label_values}', '[-1, 1]')
         -> CASE WHEN score <= 0 THEN 0 WHEN score < 'NaN' THEN 1 END);  -- NaN is greater than all numbers
-END
-$$;
+END $$;

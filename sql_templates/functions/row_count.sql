@@ -2,30 +2,20 @@
 CREATE OR REPLACE FUNCTION sqlsvm.row_count(
     model text, beta jsonb DEFAULT NULL, bound float8 DEFAULT 1, buckets integer DEFAULT 64, trust text DEFAULT NULL)
 RETURNS TABLE (feature text, value text, label integer, count float8)
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-SET jit_above_cost = 3000000 SET jit_optimize_above_cost = 3000000 SET jit_inline_above_cost = -1
-SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
-SET DateStyle = ISO SET IntervalStyle = postgres SET standard_conforming_strings = on
-AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    program sqlsvm.programs := sqlsvm._take_program(model, trust);
-    given_weights jsonb := sqlsvm._given_weights(program, beta);
     p sqlsvm._problem;
     given sqlsvm._given;
-    theta float8[];
     answers jsonb;
 BEGIN
-    PERFORM sqlsvm._check_counts(program, 'rows are counted by the values of');
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     IF bound IS NULL OR bound IN ('NaN', 'Infinity', '-Infinity') THEN
         RAISE EXCEPTION 'bound must be a finite number, not %', coalesce(bound::text, 'NULL')
             USING ERRCODE = 'SV003', HINT = 'For example bound => 1.';
     END IF;
-    p := sqlsvm._open(program, 'none');
-    theta := sqlsvm._theta(p, given_weights);
+    p := sqlsvm._begun(model, beta, trust, 'rows are counted by the values of');
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
-        given := sqlsvm._arguments(p, theta, label);
+        given := sqlsvm._arguments(p, p.theta, label);
         given.bound := bound;
         given.buckets := buckets;
         answers := sqlsvm._run('row count', given);
@@ -43,5 +33,4 @@ BEGIN
             WHERE r.c > 0;
     END LOOP;
     PERFORM sqlsvm._close();
-END
-$$;
+END $$;

@@ -1,8 +1,7 @@
 -- Makes a view of rows with the score and the prediction of each, and returns its name; the view is temporary if the name has no schema
 -- The view is one SELECT with the stored expression: PostgreSQL reads it in one scan, in parallel, and calls nothing for each row.
 CREATE OR REPLACE FUNCTION sqlsvm.score_view(model text, rows regclass, view text, version integer DEFAULT NULL)
-RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS text LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     score CONSTANT text := sqlsvm.score_sql(model, version);
@@ -10,11 +9,13 @@ DECLARE
     named CONSTANT text[] := parse_ident(view);
     name CONSTANT text := (SELECT string_agg(quote_ident(n), '.') FROM unnest(named) AS n);
 BEGIN
-    EXECUTE format('CREATE %s VIEW %s AS SELECT r.*, %s AS score, %s AS prediction FROM %s AS r',
-        CASE WHEN cardinality(named) = 1 THEN 'TEMPORARY' ELSE '' END, name, score,
-        CASE WHEN label = '[null, null]' THEN format('nullif(%s, ''NaN'')', score) ELSE format(
-            'CASE WHEN (%1$s) <= 0 THEN %2$L::text WHEN (%1$s) < ''NaN'' THEN %3$L::text END', score,
-            sqlsvm._label_text(label -> 0), sqlsvm._label_text(label -> 1)) END, rows);
+    EXECUTE format('CREATE %s VIEW %s AS SELECT s.*, %s AS prediction FROM (SELECT r.*, %s AS score FROM %s AS r) AS s',
+        CASE WHEN cardinality(named) = 1 THEN 'TEMPORARY' ELSE '' END, name,
+        CASE WHEN label = '[null, null]' THEN 'nullif(s.score, ''NaN'')' ELSE format(
+            'CASE WHEN s.score <= 0 THEN %L::text WHEN s.score < ''NaN'' THEN %L::text END',
+            sqlsvm._label_text(label -> 0), sqlsvm._label_text(label -> 1)) END, score, rows);
     RETURN name;
-END
-$$;
+EXCEPTION WHEN undefined_column OR undefined_function OR datatype_mismatch THEN  -- its own message would repeat the whole score
+    RAISE EXCEPTION '%, which model "%" reads in %', SQLERRM, model, rows USING ERRCODE = 'SV003',
+        HINT = 'The rows need a column for each feature, with its name and type. A view of them can have them.';
+END $$;

@@ -6,13 +6,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.train(
     max_passes integer DEFAULT NULL,
     solver text DEFAULT NULL,
     trust text DEFAULT NULL)
-RETURNS sqlsvm.training
-LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
-SET jit_above_cost = 3000000 SET jit_optimize_above_cost = 3000000 SET jit_inline_above_cost = -1
-SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
-SET DateStyle = ISO SET IntervalStyle = postgres SET standard_conforming_strings = on
-AS $$
+RETURNS sqlsvm.training LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     began timestamptz := clock_timestamp();
     program sqlsvm.programs;
@@ -54,5 +48,4 @@ BEGIN
     DROP TABLE pg_temp.sqlsvm_cuts, pg_temp.sqlsvm_vectors, pg_temp.sqlsvm_limits;
     PERFORM sqlsvm._close();
     RETURN trained;
-END
-$$;
+END $$;

@@ -3,8 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.training_info(model text, version integer DEFA
 RETURNS TABLE (
     pass integer, objective double precision, objective_upper double precision, lower_bound double precision,
     gap double precision, buckets integer, seconds double precision
-)
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     -- OFFSET 0 keeps the model first in the join: without a pass to look at, an unknown one would not be an error.
     WITH stored AS MATERIALIZED (SELECT sqlsvm._body(training_info.model, training_info.version) ->> 'version' AS version)
     SELECT i.pass, i.objective, i.objective_upper, i.lower_bound, i.gap, i.buckets, i.seconds

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.weights(model text, version integer DEFAULT NU
 RETURNS TABLE (feature text, category text, weight double precision, scaled_weight double precision)
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH stored AS MATERIALIZED (
-        SELECT sqlsvm._check_body(weights.model, (b.body ->> 'version')::integer, b.body) AS body, sqlsvm._refuse_classes(b.body)
+        SELECT sqlsvm._check_body(weights.model, (b.body ->> 'version')::integer, b.body, true) AS body, sqlsvm._refuse_classes(b.body)
         FROM (SELECT sqlsvm._body(weights.model, weights.version) OFFSET 0) AS b (body))
     SELECT w.entry ->> 'feature',
         CASE WHEN jsonb_typeof(w.entry -> 'category') = 'object' THEN '(other)' ELSE w.entry ->> 'category' END, (w.entry ->> 'weight')::double precision,

@@ -5,5 +5,4 @@ RETURNS TABLE (n integer, v text)
 LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT d.n::integer, d.v::text FROM pg_temp.%I AS d', dictionary ->> 'table');
-END
-$$;
+END $$;

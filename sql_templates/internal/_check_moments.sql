@@ -1,7 +1,6 @@
 -- Refuses no rows, one class, rows without a label, and features that are not finite numbers
 CREATE OR REPLACE FUNCTION sqlsvm._check_moments(p sqlsvm._problem, unlabelled float8)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c jsonb;
     is_sum boolean;
@@ -36,5 +35,4 @@ BEGIN
                     ELSE 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).' END;
         END IF;
     END LOOP;
-END
-$$;
+END $$;

@@ -1,8 +1,7 @@
 -- Refuses names that mean something else than when the program was compiled
 -- Names were looked up when the program was compiled. In another database, as after a restore, their numbers are others.
 CREATE OR REPLACE FUNCTION sqlsvm._check_names(program sqlsvm.programs)
-RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     now CONSTANT jsonb := sqlsvm._run('names') -> 'names';
     other record;
@@ -23,5 +22,4 @@ BEGIN
                 HINT = format('If that is right, compile it again: sqlsvm compile --name %L --label %L --query ...',
                     program.name, program.label);
     END IF;
-END
-$$;
+END $$;

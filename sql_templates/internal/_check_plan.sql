@@ -1,8 +1,6 @@
--- Refuses data that the program was not compiled for
--- The name of a check says what is wrong if it counts more than 0 rows.
+-- Refuses data that the program was not compiled for: the name of a check says what is wrong if it counts more than 0 rows
 CREATE OR REPLACE FUNCTION sqlsvm._check_plan(p sqlsvm._problem, answers jsonb)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     failed CONSTANT text := (SELECT min(a.key) FROM jsonb_each(answers) AS a WHERE (a.value -> 0 ->> 'n')::float8 > 0);
     rows CONSTANT text := to_char((answers -> failed -> 0 ->> 'n')::float8, 'FM999,999,999,999,990');
@@ -32,5 +30,4 @@ BEGIN
     IF found THEN
         RAISE EXCEPTION USING ERRCODE = 'SV004', MESSAGE = said.message, DETAIL = said.detail, HINT = said.hint;
     END IF;
-END
-$$;
+END $$;

@@ -1,8 +1,6 @@
--- Refuses tables that changed in a way that the snapshot of the transaction does not hide
--- A transaction does not hide TRUNCATE, ATTACH PARTITION, or another function, where tables are read in place.
+-- Refuses tables that changed in a way that no snapshot hides where they are read in place: TRUNCATE, another partition or function
 CREATE OR REPLACE FUNCTION sqlsvm._check_read()
-RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     before jsonb;
     given sqlsvm._given;
@@ -20,5 +18,4 @@ BEGIN
             USING ERRCODE = 'SV009', DETAIL = 'The transaction sees other tables as they were before that.',
                 HINT = 'End the transaction, and do this again.';
     END IF;
-END
-$$;
+END $$;

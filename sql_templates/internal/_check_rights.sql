@@ -1,7 +1,6 @@
 -- Refuses a role that may not train, before any work is done
 CREATE OR REPLACE FUNCTION sqlsvm._check_rights()
-RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM sqlsvm._require('trainer');
     IF pg_is_in_recovery() THEN
@@ -12,5 +11,4 @@ BEGIN
             HINT = format('The owner of the database can run: GRANT TEMPORARY ON DATABASE %I TO %I;',
                 current_database(), current_user);
     END IF;
-END
-$$;
+END $$;

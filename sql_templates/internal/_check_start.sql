@@ -2,8 +2,7 @@
 -- psql/stored_program/start.py has made it. Whatever is stored there, a training proves what it says. But with numbers of another
 -- kind it could fail anywhere.
 CREATE OR REPLACE FUNCTION sqlsvm._check_start(program sqlsvm.programs)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     wrong CONSTANT text := (
         SELECT min(t.field) FROM (VALUES
@@ -31,5 +30,4 @@ BEGIN
             USING ERRCODE = 'SV002',
                 HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', program.name, program.label);
     END IF;
-END
-$$;
+END $$;

@@ -2,8 +2,7 @@
 -- An intercept without a penalty is in this interval wherever F is at most `upper`: psi is convex, so the mean loss of a side is at
 -- least psi of its mean residual, and the length of the other weights is at most sqrt(upper / lambda). `Free.within` is the same.
 CREATE OR REPLACE FUNCTION sqlsvm._confined(p sqlsvm._problem, given sqlsvm._penalty, upper float8)
-RETURNS sqlsvm._penalty
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._penalty LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     penalty sqlsvm._penalty := given;
     pieces CONSTANT jsonb := p.design -> 'loss' -> 'pieces';
@@ -34,5 +33,4 @@ BEGIN
     penalty.low[place] := least_ - 1e-9 * abs(least_);
     penalty.high[place] := most + 1e-9 * abs(most);
     RETURN penalty;
-END
-$$;
+END $$;

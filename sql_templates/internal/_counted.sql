@@ -1,7 +1,6 @@
 -- Makes the working tables of a problem and counts N, N- and the moments of every coordinate
 CREATE OR REPLACE FUNCTION sqlsvm._counted(p sqlsvm._problem)
-RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._problem LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p);
     answers jsonb;
@@ -21,11 +20,11 @@ BEGIN
         array_agg(m.largest ORDER BY m.place), array_agg(m.negative ORDER BY m.place)
     INTO p.dictionary, p.total, p.squares, p.largest, p.negative
     FROM (  -- a row for each place in theta, also for a category that no row of the join has
-        SELECT c.at + 1 AS place, NULL::integer AS dictionary,
-            (c.sums ->> ('total' || c.at))::float8 AS total, (c.sums ->> ('squares' || c.at))::float8 AS squares,
-            (c.sums ->> ('largest' || c.at))::float8 AS largest, (c.sums ->> ('negative' || c.at))::float8 AS negative
-        FROM (SELECT (i ->> 'place')::integer - 1 AS at, answers -> ('moments ' || (i ->> 'node')) -> 0 AS sums
-            FROM jsonb_array_elements(p.design -> 'coordinates') AS i) AS c
+        SELECT i.at + 1 AS place, NULL::integer AS dictionary,
+            (c.sums ->> ('total' || i.at))::float8 AS total, (c.sums ->> ('squares' || i.at))::float8 AS squares,
+            (c.sums ->> ('largest' || i.at))::float8 AS largest, (c.sums ->> ('negative' || i.at))::float8 AS negative
+        FROM (SELECT (i ->> 'place')::integer - 1 AS at FROM jsonb_array_elements(p.design -> 'coordinates') AS i) AS i,
+            (SELECT jsonb_object_agg(c.key, c.value) AS sums FROM jsonb_each(answers) AS a, jsonb_each(a.value -> 0) AS c) AS c
         UNION ALL
         SELECT k.n, k.number, coalesce(r.total, 0), coalesce(r.total, 0), 1, coalesce(r.negative, 0)
         FROM (SELECT c.n, (d ->> 'number')::integer AS number
@@ -37,5 +36,4 @@ BEGIN
     PERFORM sqlsvm._check_moments(p, (sizes ->> 'n_unlabelled')::float8);
     p := sqlsvm._with_constants(p, given);
     RETURN CASE WHEN p.design ? 'products' THEN sqlsvm._with_products(p, given) ELSE p END;
-END
-$$;
+END $$;

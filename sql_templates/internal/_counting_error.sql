@@ -3,8 +3,7 @@
 -- exact. JoinOracle in run/join_oracle.py has the same formulas. The hinge is a single change, at 0 of the total,
 -- which is the middle of a bucket, or where one ends.
 CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, lines jsonb, h float8)
-RETURNS float8
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     near CONSTANT text := p.design ->> 'near';
     sharp CONSTANT jsonb := CASE WHEN lines IS NULL THEN '[{"at": 0, "jump": 1, "bend": 0}]' ELSE lines -> 'sharp' END;
@@ -36,5 +35,4 @@ BEGIN
         LATERAL (SELECT n.z - s.at * h - (p.design ->> 'middle')::float8 AS d) AS b;
     RETURN jumped + least(bent, (lines ->> 'most_bent')::float8 / 2 / h ^ 2 / p.n
         * (answers -> (p.design ->> 'rests') -> 0 ->> 'ee')::float8);
-END
-$$;
+END $$;

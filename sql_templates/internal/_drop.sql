@@ -1,7 +1,6 @@
 -- Removes the working tables of parts of a program
 CREATE OR REPLACE FUNCTION sqlsvm._drop(VARIADIC parts text[])
-RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     working record;
 BEGIN
@@ -12,5 +11,4 @@ BEGIN
     LOOP
         EXECUTE format('DROP %s pg_temp.%I', CASE working.kind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, working.name);
     END LOOP;
-END
-$$;
+END $$;

@@ -23,5 +23,4 @@ BEGIN
         LATERAL (SELECT least(greatest(r.b, a.low), a.high) AS b) AS m;
     SELECT _dual_at.value + sum(multipliers[c.place] * c.intercept), array_agg(c.intercept + sqlsvm._dot(c.slope, _dual_at.point) ORDER BY c.place)
     INTO value, slope FROM pg_temp.sqlsvm_cuts AS c;
-END
-$$;
+END $$;

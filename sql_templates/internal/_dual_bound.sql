@@ -5,8 +5,7 @@
 -- cuts, may move each slope: l1 less by as much makes the minimum along a coordinate no higher than the true one. Along all
 -- categories together slopes are off by the share of their features, so along each of them by no more.
 CREATE OR REPLACE FUNCTION sqlsvm._dual_bound(multipliers float8[], penalty sqlsvm._penalty, rounding sqlsvm._rounding)
-RETURNS float8
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     g float8;
     linear float8;
@@ -37,5 +36,4 @@ BEGIN
             WHERE coalesce(r.low <= r.high, true)
         ) AS m GROUP BY d.i) AS e;
     RETURN linear + inside - g * (abs(linear) + abs(inside));
-END
-$$;
+END $$;

@@ -1,8 +1,8 @@
 -- A stored score as it runs; NULL if it is more than arithmetic on columns
 -- A trainer can store any text, and readers run it. So it is taken apart, and only what is listed here is put together again, with a
 -- blank between any two pieces: no sign becomes a comment. What calls is a word of the list, since no name in quotes may be before a
--- parenthesis. WHEN CASES stands for the branches of a list, made of data. What reads rows is a SELECT in parentheses: its FROM and its alias are pieces of their own, and nothing but the end of
--- the statement around it comes after them. Names have no dots, because t.f can be a call.
+-- parenthesis. What reads rows is a SELECT in parentheses: its FROM and its alias are pieces of their own, and nothing but the end of
+-- the statement around it comes after them. Names have no dots, because t.f can be a call. WHEN CASES stands for branches made of data.
 CREATE OR REPLACE FUNCTION sqlsvm._expression(stored text, cases text[] DEFAULT '{}')
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
@@ -35,5 +35,4 @@ BEGIN
             AND (coalesce(p.before, '(') ~ '^[-+*/<>=,(]+$' AND p.p ~ '^[+*/<>=,)]+$' OR p.p = ',' AND p.level = 0) IS NOT TRUE
             AND NOT (p.opens AND (p.closed IS NULL OR (p.p LIKE '%FROM (SELECT') <> (p.closed LIKE 'OFFSET%'))))
         AND (array_agg(p.p ORDER BY p.n DESC))[1] !~ '^[-+*/<>=]+$' AND regexp_replace(stored, pieces, '', 'g') ~ '^ *$');
-END
-$$;
+END $$;

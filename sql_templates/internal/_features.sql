@@ -1,5 +1,4 @@
--- The features of a problem by place
--- The intercept has an empty name.
+-- The features of a problem by place; the intercept has an empty name
 CREATE OR REPLACE FUNCTION sqlsvm._features(p sqlsvm._problem)
 RETURNS TABLE (place integer, raw integer, feature text, category text)
 LANGUAGE sql STABLE AS $$

@@ -1,7 +1,6 @@
 -- A compiled program by name
 CREATE OR REPLACE FUNCTION sqlsvm._find_program(name text)
-RETURNS sqlsvm.programs
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm.programs LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names text[];
     program sqlsvm.programs;
@@ -17,5 +16,4 @@ BEGIN
                 || 'sqlsvm compile --dsn URL --query FILE --label COLUMN --name NAME stores one.';
     END IF;
     RETURN program;
-END
-$$;
+END $$;

@@ -3,8 +3,7 @@
 -- weights of the newest version of the model, with its replacements of NULL. {"other": {"carrier": 0.1}} is for all categories
 -- of a feature that are not named.
 CREATE OR REPLACE FUNCTION sqlsvm._given_weights(program sqlsvm.programs, beta jsonb)
-RETURNS jsonb
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     form text := 'Write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}.';
     features text[] := ARRAY(
@@ -50,5 +49,4 @@ BEGIN
             HINT = format('Write {"%s": 0.1}.', wrong.feature);
     END IF;
     RETURN beta;
-END
-$$;
+END $$;

@@ -1,7 +1,6 @@
 -- The products in this curvature of the slopes of limits, and of cuts less that of the pivot: a lower triangle, row by row
 CREATE OR REPLACE FUNCTION sqlsvm._gram(weight float8[], pivot integer)
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN (
         WITH known AS MATERIALIZED (
@@ -14,5 +13,4 @@ BEGIN
             SELECT coalesce(sum(t.x * t.y) FILTER (WHERE abs(t.x) > 1e-150 AND abs(t.y) > 1e-150), 0)
             FROM unnest(a.slope, b.slope) AS t (x, y)) ORDER BY a.place, b.place)
         FROM weighted AS a JOIN known AS b ON b.place <= a.place);
-END
-$$;
+END $$;

@@ -1,8 +1,6 @@
--- Stores the best iterate as a new version
--- The model has the same form as those of the Python driver.
+-- Stores the best iterate as a new version, in the form of the Python driver
 CREATE OR REPLACE FUNCTION sqlsvm._keep(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb, at sqlsvm._state, seconds float8)
-RETURNS sqlsvm.training
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm.training LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,
         at.nothing OR at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
@@ -55,5 +53,4 @@ BEGIN
     SELECT program.name, kept.version, c.pass, c.objective, c.objective_upper, c.lower_bound, c.gap, c.buckets, c.seconds
     FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0;
     RETURN kept;
-END
-$$;
+END $$;

@@ -1,6 +1,5 @@
 -- The list of the scores of all join rows, or of their residuals
--- Makes the list of the scores of all join rows, or of their residuals. It is exact if it is short enough. Otherwise scores are
--- rounded to a grid with at least `buckets` places over their range, and may be off by delta, both in steps.
+-- It is exact if it is short enough. Otherwise scores are rounded to a grid with at least `buckets` places over their range, and may be off by delta, both in steps.
 CREATE OR REPLACE FUNCTION sqlsvm._list(
     p sqlsvm._problem, asked sqlsvm._given, buckets integer, OUT given sqlsvm._given, OUT delta float8, OUT at_centre jsonb)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -30,5 +29,4 @@ BEGIN
     PERFORM sqlsvm._run('grid list', given);
     SELECT CASE WHEN sum(b.blur) > 0 THEN sum(b.blur) + 1e-9 ELSE 0 END INTO delta
     FROM (SELECT (a.value -> 0 ->> 'error')::float8 AS blur FROM jsonb_each(sqlsvm._run('roundings', given)) AS a) AS b;
-END
-$$;
+END $$;

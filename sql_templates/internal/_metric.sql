@@ -4,8 +4,7 @@
 -- nothing that density times its mean square. Categories that were one of all others have a place together. A bundle has that density along
 -- each coordinate. Leaves sqlsvm_vectors.
 CREATE OR REPLACE FUNCTION sqlsvm._metric(p sqlsvm._problem, program sqlsvm.programs, lambda float8, rounding sqlsvm._rounding, solver text)
-RETURNS sqlsvm._metric
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._metric LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     metric sqlsvm._metric;
     stored CONSTANT jsonb := program.start;
@@ -31,5 +30,4 @@ BEGIN
         FROM (SELECT e.place, e.j, row_number() OVER (PARTITION BY e.place ORDER BY e.j) AS turn
             FROM unnest(places) WITH ORDINALITY AS e (place, j)) AS s ORDER BY s.j);
     RETURN metric;
-END
-$$;
+END $$;

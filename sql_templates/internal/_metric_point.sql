@@ -3,8 +3,7 @@
 -- the best point. In a heap many points are about as good, and the slope at the latest one says most. Where a dense weight leaves
 -- its limits, or its sign, a limit is added for this step. What is held at 0 with more than twice l1 goes to the other side.
 CREATE OR REPLACE FUNCTION sqlsvm._metric_point(at sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty)
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     centre float8[];
     slope float8[];
@@ -63,5 +62,4 @@ BEGIN
     DELETE FROM pg_temp.sqlsvm_cuts AS c WHERE c.place > first;
     RETURN ARRAY(SELECT CASE WHEN e.l1 > 0 AND e.outside IS NULL AND e.b * e.sign < 1e-9 * abs(c) THEN 0 ELSE e.b END
         FROM unnest(point, penalty.l1, metric.outside, signs, centre) WITH ORDINALITY AS e (b, l1, outside, sign, c, j) ORDER BY e.j);
-END
-$$;
+END $$;

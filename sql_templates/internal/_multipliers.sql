@@ -5,8 +5,7 @@
 -- A step that is cut off where multipliers reach 0 may lead down, but not up to where the first of them does.
 -- What is proven is computed again from the multipliers: it holds for any of them.
 CREATE OR REPLACE FUNCTION sqlsvm._multipliers(shape sqlsvm._shape, start float8[])
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     is_cut CONSTANT boolean[] := ARRAY(SELECT c.is_cut FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.place);
     x float8[] := start;
@@ -19,7 +18,6 @@ DECLARE
     rise float8[];
     moving integer[];
     staying integer[];
-    face float8[];
     step float8[];
     along float8[];
     trial float8[];
@@ -37,9 +35,8 @@ BEGIN
         rise := ARRAY(SELECT s.g - CASE WHEN is_cut[s.i] THEN here.slope[pivot] ELSE 0 END FROM unnest(here.slope) WITH ORDINALITY AS s (g, i) ORDER BY s.i);
         moving := ARRAY(SELECT i FROM generate_subscripts(x, 1) AS i WHERE i <> pivot AND (x[i] > CASE WHEN is_cut[i] THEN 1e-6 ELSE 0 END OR rise[i] > 0) ORDER BY i);
         LOOP
-            face := ARRAY(SELECT gram[a * (a - 1) / 2 + b] FROM unnest(moving) AS a, unnest(moving) AS b WHERE b <= a ORDER BY a, b);
-            step := sqlsvm._solve(face, array_fill((SELECT greatest(1e-12 * max(abs(v)), 1e-30) FROM unnest(face) AS v), ARRAY[cardinality(moving)]),
-                ARRAY(SELECT rise[i] FROM unnest(moving) AS i ORDER BY i));
+            step := sqlsvm._solve((SELECT array_agg(ARRAY(SELECT gram[greatest(a, b) * (greatest(a, b) - 1) / 2 + least(a, b)] FROM unnest(moving) AS b ORDER BY b) ORDER BY a)
+                FROM unnest(moving) AS a), ARRAY(SELECT rise[i] FROM unnest(moving) AS i ORDER BY i));
             staying := ARRAY(SELECT m.i FROM unnest(moving, step) AS m (i, s) WHERE x[m.i] = 0 AND m.s <= 0);
             EXIT WHEN staying = '{}';
             moving := ARRAY(SELECT i FROM unnest(moving) AS i WHERE i <> ALL (staying) ORDER BY i);
@@ -65,5 +62,4 @@ BEGIN
         here := there;
     END LOOP;
     RETURN x;
-END
-$$;
+END $$;

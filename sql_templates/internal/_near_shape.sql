@@ -2,8 +2,7 @@
 -- On dense columns l1 is taken for linear, with the sign that a weight has or will have; _metric_point adds the limits that this needs.
 -- Along the eigenvectors the inverse of the metric is what they add to that of what they leave out.
 CREATE OR REPLACE FUNCTION sqlsvm._near_shape(metric sqlsvm._metric, penalty sqlsvm._penalty, centre float8[], signs float8[])
-RETURNS sqlsvm._shape
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._shape LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     pull CONSTANT float8[] := ARRAY(SELECT CASE WHEN c.j = penalty.intercept OR abs(c.b) <= 1e-150 THEN 0 ELSE 2 * penalty.lambda * c.b END + c.l1 * c.sign
         FROM unnest(centre, penalty.l1, signs) WITH ORDINALITY AS c (b, l1, sign, j) ORDER BY c.j);
@@ -23,5 +22,4 @@ BEGIN
     shape.low := shape.low || array_fill(NULL::float8, ARRAY[cardinality(metric.inside)]);
     shape.high := shape.high || array_fill(NULL::float8, ARRAY[cardinality(metric.inside)]);
     RETURN shape;
-END
-$$;
+END $$;

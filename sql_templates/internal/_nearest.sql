@@ -1,8 +1,6 @@
--- The known word with the most neighbouring letters in common; NULL if no word is similar
--- Words are compared by their pairs of neighbouring letters, including their ends.
+-- The known word with the most pairs of neighbouring letters in common, including their ends; NULL if no word is similar
 CREATE OR REPLACE FUNCTION sqlsvm._nearest(name text, known text[])
-RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     WITH pairs AS (
         SELECT DISTINCT word, substr(' ' || lower(word) || ' ', place, 2) AS pair
         FROM unnest(known || name) AS word, generate_series(1, char_length(word) + 1) AS place

@@ -1,8 +1,7 @@
 -- The weights of the newest version of a model, by name
 -- Categories of an older model may have the blanks that pad a character(n). They are also returned without them.
 CREATE OR REPLACE FUNCTION sqlsvm._newest_weights(model text)
-RETURNS jsonb
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     body jsonb;
 BEGIN
@@ -11,7 +10,7 @@ BEGIN
             HINT = format('SELECT * FROM sqlsvm.train(%L) trains one; or give weights of your own as beta.', model);
     END IF;
     body := sqlsvm._body(model, NULL);
-    PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body);
+    PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body, true);
     PERFORM sqlsvm._refuse_classes(body);
     RETURN jsonb_build_object('intercept', CASE WHEN body -> 'base' <> 'null'
             THEN to_jsonb((body ->> 'base')::float8 + (body ->> 'label_centre')::float8 - coalesce((body ->> 'threshold')::float8, 0))
@@ -31,5 +30,4 @@ BEGIN
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE jsonb_typeof(w -> 'category') = 'object'),
         'missing', (SELECT coalesce(jsonb_object_agg(w ->> 'feature', w -> 'missing'), '{}')
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'missing' <> 'null'));
-END
-$$;
+END $$;

@@ -2,8 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
     p sqlsvm._problem, before sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty, point float8[], cut sqlsvm._cut,
     buckets integer, width float8, rounding sqlsvm._rounding, seconds float8)
-RETURNS sqlsvm._state
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._state LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     at sqlsvm._state := before;
     objective CONSTANT float8 := cut.value_low + sqlsvm._penalty_of(penalty, point);
@@ -51,5 +50,4 @@ BEGIN
         to_char(at.objective, 'FM9999990.000000'), to_char(at.lower_bound, 'FM9999990.000000'),
         trim_scale(round(at.gap::numeric, CASE WHEN at.gap > 0 THEN 1 - floor(log(at.gap))::integer ELSE 0 END)), to_char(seconds, 'FM9999990.00');
     RETURN at;
-END
-$$;
+END $$;

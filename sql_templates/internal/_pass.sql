@@ -2,8 +2,7 @@
 -- A global minorant of the loss R, R(b) >= intercept + slope.b. With a width, rows near a knot count in part. The blur is the part
 -- of R at theta that is then not counted. JoinOracle in run/join_oracle.py has the same formulas.
 CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer, width float8 DEFAULT 0)
-RETURNS sqlsvm._cut
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._cut LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p, theta);
     pass CONSTANT jsonb := (SELECT k FROM jsonb_array_elements(p.design -> 'passes') WITH ORDINALITY AS s (k, place)
@@ -42,5 +41,4 @@ BEGIN
     END IF;
     cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, theta) + cut.blur;
     RETURN cut;
-END
-$$;
+END $$;

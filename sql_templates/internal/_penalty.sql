@@ -2,8 +2,7 @@
 -- Leaves sqlsvm_limits. Rows that limit one weight are its ends; those between two weights are put into sqlsvm_cuts, with cuts that need no
 -- pass: they pull back an intercept without a penalty (`Free.cuts` in solve/elastic.py).
 CREATE OR REPLACE FUNCTION sqlsvm._penalty(p sqlsvm._problem, wanted jsonb)
-RETURNS sqlsvm._penalty
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._penalty LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     penalty sqlsvm._penalty := sqlsvm._weights_of_penalty(p, wanted);
 BEGIN
@@ -23,5 +22,4 @@ BEGIN
         FROM sqlsvm._sides(p) AS s, jsonb_to_recordset(p.design -> 'loss' -> 'pulls') AS u (u float8, conjugate float8);
     END IF;
     RETURN penalty;
-END
-$$;
+END $$;

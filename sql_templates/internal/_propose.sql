@@ -1,5 +1,4 @@
--- The next point to look at
--- The next point and the width of its pass.
+-- The next point to look at, and the width of its pass
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
 -- The error of the grid falls with the square of its buckets, and the cost of a pass grows with them, so each pass is as coarse as its
@@ -33,5 +32,4 @@ BEGIN
         SELECT coalesce(max(w.own) FILTER (WHERE w.own <= width), min(w.own), 0) INTO width
         FROM (SELECT coalesce((k ->> 'width')::float8, width) AS own FROM jsonb_array_elements(p.design -> 'passes') AS k) AS w WHERE w.own > 0;
     END IF;
-END
-$$;
+END $$;

@@ -1,8 +1,6 @@
--- A point nearby that satisfies all constraints
--- Between the ends of each weight, and no weight of a category on the wrong side of the one before it.
+-- A point nearby within the ends of each weight, and with no weight of a category on the wrong side of the one before it
 CREATE OR REPLACE FUNCTION sqlsvm._repaired(penalty sqlsvm._penalty, point float8[])
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     b float8[] := ARRAY(SELECT least(greatest(e.b, e.low), e.high) FROM unnest(point, penalty.low, penalty.high) WITH ORDINALITY AS e (b, low, high, j) ORDER BY e.j);
     l record;
@@ -11,5 +9,4 @@ BEGIN
         b[l.at] := CASE WHEN l.way > 0 THEN greatest(b[l.at], b[l.other]) ELSE least(b[l.at], b[l.other]) END;
     END LOOP;
     RETURN b;
-END
-$$;
+END $$;

@@ -1,6 +1,6 @@
 -- How far scores are off where the label is a number: measures, each with its bounds
 -- ask/residuals.py has the same formulas. A residual may be off by the blur, and no mean or root of a mean square is off by more.
-CREATE OR REPLACE FUNCTION sqlsvm._residuals(p sqlsvm._problem, theta float8[], buckets integer, quantile float8)
+CREATE OR REPLACE FUNCTION sqlsvm._residuals(p sqlsvm._problem, theta float8[], buckets integer)
 RETURNS TABLE (measure text, found float8[])
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -9,6 +9,7 @@ DECLARE
     seen CONSTANT jsonb := sqlsvm._run('residuals', given) -> 'residuals' -> 0;
     unit CONSTANT float8 := 1 / given.buckets;
     blur CONSTANT float8 := listed.delta * unit;
+    quantile CONSTANT float8 := CASE p.options #>> '{problem,loss}' WHEN 'quantile' THEN (p.options #>> '{problem,quantile}')::float8 ELSE 0.5 END;
     n CONSTANT float8 := seen ->> 'n';
     over_n CONSTANT float8 := (seen ->> 'over')::float8 * unit / n;
     under_n CONSTANT float8 := (seen ->> 'under')::float8 * unit / n;
@@ -30,5 +31,4 @@ BEGIN
         WHERE spread > 1e-12 * squares
         UNION ALL
         SELECT 'coverage', covered;
-END
-$$;
+END $$;

@@ -1,8 +1,6 @@
--- How far cuts may be off because sums are rounded
--- How far a cut may be off because sums are rounded. run/rounding.py has the same formulas.
+-- How far cuts may be off because sums are rounded: run/rounding.py has the same formulas
 CREATE OR REPLACE FUNCTION sqlsvm._rounding(p sqlsvm._problem)
-RETURNS sqlsvm._rounding
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._rounding LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answers CONSTANT jsonb := sqlsvm._run('relations', sqlsvm._arguments(p)) || sqlsvm._run('groups', sqlsvm._arguments(p));
     rounded CONSTANT boolean := p.design ->> 'weight' IS NOT NULL OR p.weight_negative <> 1 OR p.weight_positive <> 1
@@ -31,5 +29,4 @@ BEGIN
     SELECT ARRAY(SELECT sum(abs(e.factor) * m.m) FROM sqlsvm._parts(p) AS e JOIN means AS m ON m.i = e.raw GROUP BY e.place ORDER BY e.place)
     INTO found.sizes;
     RETURN found;
-END
-$$;
+END $$;

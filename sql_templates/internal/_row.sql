@@ -1,37 +1,41 @@
 -- The values of a JSON object as a SELECT of one row with what a score reads
 -- A category becomes the one that is meant: 7.0 is 7, a real has in JSON only the digits that distinguish it from other reals, and a
--- character(n) may have lost its blanks. One that is spelled as the value is comes first.
+-- character(n) may have lost its blanks. One that is spelled as the value is comes first. A feature that is left out is NULL where the
+-- model has an answer to that. But if a key is no feature of the model, the key may be a misspelling.
 CREATE OR REPLACE FUNCTION sqlsvm._row(body jsonb, features jsonb)
-RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     facts CONSTANT jsonb := body -> 'trained_on';
     part CONSTANT jsonb := body || coalesce(body #> '{groups,0,classes,0}', body #> '{groups,0}', body #> '{classes,0}', '{}');
 BEGIN
     RETURN (
         WITH known AS MATERIALIZED (
-            SELECT w.n, w.entry ->> 'feature' AS name, w.entry -> 'category' AS category, false AS booleans
+            SELECT w.n, w.entry ->> 'feature' AS name, w.entry -> 'category' AS category, false AS booleans,
+                w.entry ->> 'missing' IS NOT NULL OR w.entry ->> 'category' IS NOT NULL AND body ->> 'nulls' <> 'drop' AS optional
             FROM jsonb_array_elements(part -> 'weights') WITH ORDINALITY AS w (entry, n)
             WHERE NOT EXISTS (SELECT FROM jsonb_array_elements(body -> 'maps') AS m WHERE m -> 'formulas' ? (w.entry ->> 'feature'))
             UNION ALL
-            SELECT 1e9, c, CASE m ->> 'kind' WHEN 'numeric' THEN 'null'::jsonb ELSE '""' END, coalesce(m -> 'booleans' ? c, false)
+            SELECT 1e9, c, CASE m ->> 'kind' WHEN 'numeric' THEN 'null'::jsonb ELSE '""' END, coalesce(m -> 'booleans' ? c, false),
+                body ->> 'nulls' IN ('mean', 'mean+indicator')
             FROM jsonb_array_elements(body -> 'maps') AS m, jsonb_array_elements_text(m -> 'columns') AS c
             UNION ALL
-            SELECT 2e9, w ->> 'feature', w -> 'category', false
+            SELECT 2e9, w ->> 'feature', w -> 'category', false, false
             FROM jsonb_path_query(body, '$.groups[*].weights[*]') AS w WHERE w -> 'category' <> 'null'
             UNION ALL
-            SELECT 2e9, w ->> 'feature', w -> 'category', false
+            SELECT 2e9, w ->> 'feature', w -> 'category', false, false
             FROM jsonb_path_query(body, '$.groups[*].classes[0].weights[*]') AS w WHERE w -> 'category' <> 'null'
             UNION ALL
-            SELECT 3e9, body ->> 'by', g -> 'value', false FROM jsonb_array_elements(body -> 'groups') AS g
+            SELECT 3e9, body ->> 'by', g -> 'value', false, false FROM jsonb_array_elements(body -> 'groups') AS g
         ), typed AS (
             SELECT k.name, min(k.n) AS n, coalesce(facts -> 'times' ->> k.name,
                 CASE (array_agg(jsonb_typeof(k.category) ORDER BY k.n))[1] WHEN 'number' THEN 'numeric' WHEN 'boolean' THEN 'boolean'
                     WHEN 'null' THEN CASE WHEN bool_or(k.booleans) OR coalesce(facts -> 'booleans' ? k.name, false) THEN 'boolean'
-                        ELSE 'double precision' END ELSE 'text' END) AS type
+                        ELSE 'double precision' END ELSE 'text' END) AS type,
+                bool_or(k.optional) AND NOT EXISTS (SELECT FROM jsonb_object_keys(CASE jsonb_typeof(features) WHEN 'object' THEN features END) AS f (name)
+                    WHERE lower(f.name) NOT IN (SELECT lower(o.name) FROM known AS o)) AS may_be_left_out
             FROM known AS k GROUP BY k.name ORDER BY n
         ), said AS MATERIALIZED (
-            SELECT t.*, sqlsvm._said(t.name, sqlsvm._feature_value(features, t.name, part), t.type) AS said,
+            SELECT t.*, sqlsvm._said(t.name, sqlsvm._feature_value(features, t.name, t.may_be_left_out), t.type) AS said,
                 t.type = 'numeric' OR t.type = 'text' AND coalesce(facts -> 'padded' ? t.name, true) AS may_differ
             FROM typed AS t
         )
@@ -48,5 +52,4 @@ BEGIN
                 FROM known AS k
                 WHERE t.may_differ AND k.name = t.name AND jsonb_typeof(k.category) = CASE t.type WHEN 'text' THEN 'string' ELSE 'number' END) AS s
             WHERE s.likeness > 0 ORDER BY s.likeness DESC LIMIT 1) AS m ON true);
-END
-$$;
+END $$;

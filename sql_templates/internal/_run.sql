@@ -2,8 +2,7 @@
 -- In order: working tables are made and analysed; the rows of other statements are returned by name. An answer that is too wide
 -- for one statement has several of that name, with the same rows.
 CREATE OR REPLACE FUNCTION sqlsvm._run(part text, given sqlsvm._given DEFAULT NULL)
-RETURNS jsonb
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS jsonb LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answers jsonb := '{}';
     answer jsonb;
@@ -28,5 +27,4 @@ BEGIN
         END IF;
     END LOOP;
     RETURN answers;
-END
-$$;
+END $$;

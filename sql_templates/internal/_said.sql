@@ -1,7 +1,6 @@
 -- A value of a feature as a text of a type; NULL for JSON null
 CREATE OR REPLACE FUNCTION sqlsvm._said(feature text, value jsonb, type text)
-RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     said CONSTANT text := value #>> '{}';
     plain CONSTANT text := lower(btrim(said, E' \t\n\r'));
@@ -16,11 +15,8 @@ BEGIN
         AND plain ~ '^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[-+]?[0-9]+)?$|^nan$|^[-+]?inf(inity)?$' THEN
         RETURN CASE WHEN is_number THEN plain WHEN plain::numeric = 0 THEN '0' ELSE '1' END;
     END IF;
-    RAISE EXCEPTION USING
-        ERRCODE = 'SV003',
-        MESSAGE = format('feature "%s" has the value %s, which is no %s', feature, value, CASE WHEN is_number THEN 'number' ELSE type END),
+    RAISE EXCEPTION USING ERRCODE = 'SV003', MESSAGE = format('feature "%s" has the value %s, which is no %s', feature, value, CASE WHEN is_number THEN 'number' ELSE type END),
         HINT = format(CASE WHEN is_number OR type = 'boolean' THEN 'Write %s.' ELSE 'Write it as a text, such as %s.' END,
             jsonb_build_object(feature, CASE WHEN is_number THEN '1.5'::jsonb WHEN type = 'boolean' THEN 'true'
                 WHEN type = 'time' THEN '"12:30"' WHEN type = 'interval' THEN '"2 days"' ELSE '"2024-02-29"' END));
-END
-$$;
+END $$;

@@ -2,8 +2,7 @@
 -- The constant is the first coordinate and the first feature, and centring needs it. A sum over several tables has
 -- several terms, and in no row is one of them missing.
 CREATE OR REPLACE FUNCTION sqlsvm._scaled(p sqlsvm._problem, how text)
-RETURNS sqlsvm._problem
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._problem LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     f sqlsvm._feature;
     item jsonb;
@@ -32,5 +31,4 @@ BEGIN
     p.coordinates := jsonb_array_length(p.design -> 'coordinates');
     p.dimension := cardinality(p.features) + p.size - p.coordinates;
     RETURN p;
-END
-$$;
+END $$;

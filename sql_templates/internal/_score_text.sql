@@ -2,8 +2,7 @@
 -- The program has the value of each feature as an expression over columns, and of a map with steps what computes these. Here
 -- come the weights.
 CREATE OR REPLACE FUNCTION sqlsvm._score_text(body jsonb, features jsonb)
-RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     WITH weights AS MATERIALIZED (
         SELECT w.n, w.entry, w.entry ->> 'feature' AS feature, f.entry ->> 'value' AS value, (f.entry ->> 'map')::integer AS map, f.entry ->> 'steps' AS steps,
             w.entry -> 'category' AS category, format('CAST(%s AS DOUBLE PRECISION)', w.entry ->> 'weight') AS weight, w.entry ->> 'missing' AS missing,

@@ -2,8 +2,7 @@
 -- Scores may be known only within delta. With shifts one statement gives the value and both bounds: for rows above, shifts of
 -- 0, delta and -delta; for the AUC twice that, because two scores that are each off by delta may be 2 delta apart.
 CREATE OR REPLACE FUNCTION sqlsvm._scores(p sqlsvm._problem, theta float8[], buckets integer)
-RETURNS sqlsvm._seen
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._seen LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed CONSTANT record := sqlsvm._list(p, sqlsvm._arguments(p, theta), buckets);
     given sqlsvm._given := listed.given;
@@ -35,5 +34,4 @@ BEGIN
     seen.negatives := (answer ->> 'all_negative')::float8 / p.weight_negative;
     seen.positives := (answer ->> 'all_positive')::float8 / p.weight_positive;
     RETURN seen;
-END
-$$;
+END $$;

@@ -1,10 +1,8 @@
 -- Makes passes until the gap is proven; leaves sqlsvm_cuts
--- Each pass is at the point that the passes before it suggest: in the metric of the program.
 -- sqlsvm_cuts is the bundle and the log of the passes. Its first row is the zero cut: no loss is below 0. Rows that are no cuts are
 -- constraints: slope.beta + intercept <= 0. Their places are 1, 2, ...; a slope goes on along the eigenvectors of the metric.
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb)
-RETURNS sqlsvm._state
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._state LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tol CONSTANT float8 := wanted -> 'effort' ->> 'tol';
     rounding CONSTANT sqlsvm._rounding := sqlsvm._rounding(p);
@@ -61,5 +59,4 @@ BEGIN
         at.rounded := (at.rounded + sqlsvm._dual_bound(at.alpha, penalty, exactly) - sqlsvm._dual_bound(at.alpha, penalty, rounding)) / at.objective_upper;
     END IF;
     RETURN at;
-END
-$$;
+END $$;

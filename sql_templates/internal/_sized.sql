@@ -2,8 +2,7 @@
 -- `size` in solve/loss/piecewise.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features.
 CREATE OR REPLACE FUNCTION sqlsvm._sized(
     p sqlsvm._problem, rounding sqlsvm._rounding, given sqlsvm._cut, point float8[], width float8, penalty float8)
-RETURNS sqlsvm._cut
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._cut LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     cut sqlsvm._cut := given;
     lines CONSTANT jsonb := given.lines;
@@ -43,5 +42,4 @@ BEGIN
         + CASE WHEN lines IS NOT NULL AND width > 0 THEN mean ELSE cut.slope_size * reach END)
         + stored * (cut.slope_size + stored * coalesce((SELECT max((b ->> 'bend')::float8) FROM jsonb_array_elements(p.design #> '{loss,pieces}') AS b), 0));
     RETURN cut;
-END
-$$;
+END $$;

@@ -1,10 +1,8 @@
 -- The levels of a sketch
--- They keep the counts within 1 + epsilon: the largest step with (1 + step)^compressed <= 1 + epsilon. u = 1 + x is rounded, but
--- ln(u) / (u - 1) hardly depends on u: so x ln(u) / (u - 1) is log(1 + x) to the last digits, and the inverse likewise. NULL if rows
--- are counted exactly.
+-- They keep the counts within 1 + epsilon: the largest step with (1 + step)^compressed <= 1 + epsilon, in decimals, since 1 + epsilon is
+-- rounded in a double. NULL if rows are counted exactly.
 CREATE OR REPLACE FUNCTION sqlsvm._sketch_levels(p sqlsvm._problem, epsilon float8)
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     largest float8 := 1;
     smallest float8 := 1;
@@ -12,17 +10,12 @@ DECLARE
     compressed CONSTANT integer := (
         SELECT jsonb_array_length(p.design -> 'links') + coalesce(sum(greatest(0, d.degree - 2)), 0) FROM (
             SELECT count(*) AS degree FROM jsonb_array_elements(p.design -> 'links') AS l, jsonb_array_elements(l) AS bag GROUP BY bag) AS d);
-    u float8 := 1 + epsilon;
-    y float8;
-    step float8;
+    step CONSTANT float8 := (exp(ln(1 + least(epsilon, 1e6)::numeric(60, 40)) / greatest(1, compressed)) - 1)::float8 * (1 - 1e-9);
     size jsonb;
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN NULL;
     END IF;
-    y := CASE WHEN u = 1 THEN epsilon ELSE epsilon * ln(u) / (u - 1) END / greatest(1, compressed);
-    u := exp(y);
-    step := CASE WHEN u = 1 THEN y ELSE (u - 1) * y / ln(u) END * (1 - 1e-9);
     FOR size IN SELECT a.value -> 0 FROM jsonb_each(
         sqlsvm._run('sizes', sqlsvm._arguments(p, array_fill(0::float8, ARRAY[p.size])))) AS a
     LOOP
@@ -35,5 +28,4 @@ BEGIN
             FROM generate_series(0, floor(ln(largest / smallest) / ln(1 + step))::integer) AS k ORDER BY k);
     END IF;
     RETURN sqlsvm._levels(step, largest);
-END
-$$;
+END $$;

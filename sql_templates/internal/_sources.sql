@@ -2,8 +2,7 @@
 -- In READ COMMITTED every statement sees new data, so one statement copies all relations from one snapshot. In a transaction
 -- with a single snapshot they are read in place.
 CREATE OR REPLACE FUNCTION sqlsvm._sources()
-RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     in_place boolean := current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
     copies text[] := '{}';
@@ -37,5 +36,4 @@ BEGIN
             EXECUTE format('ANALYZE pg_temp.%I', source.name);
         END LOOP;
     END IF;
-END
-$$;
+END $$;

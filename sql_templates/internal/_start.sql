@@ -2,8 +2,7 @@
 -- The newest model, if it was trained for this lambda since the program was compiled: an older one may have had another loss. Else
 -- the optimum of the sample of that time. Weights whose penalty alone is above F(0), as the sample knows it, are of no use.
 CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, penalty sqlsvm._penalty, wanted jsonb)
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given jsonb := program.start -> 'theta';
     at_zero CONSTANT float8 := program.start ->> 'at_zero';
@@ -22,5 +21,4 @@ BEGIN
     RETURN CASE WHEN (SELECT max(abs(e.x)) FROM unnest(point) WITH ORDINALITY AS e (x, j) WHERE e.j IS DISTINCT FROM penalty.intercept)
             <= sqrt(at_zero / penalty.lambda) AND sqlsvm._penalty_of(penalty, point) <= at_zero
         THEN point ELSE array_fill(0::float8, ARRAY[p.dimension]) END;
-END
-$$;
+END $$;

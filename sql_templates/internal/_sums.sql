@@ -1,12 +1,10 @@
--- The sum for every place in theta, from the answers of all nodes
+-- The sum for every place in theta, from the answer that has its column
 CREATE OR REPLACE FUNCTION sqlsvm._sums(p sqlsvm._problem, answers jsonb)
-RETURNS float8[]
-LANGUAGE sql IMMUTABLE AS $$
+RETURNS float8[] LANGUAGE sql IMMUTABLE AS $$
     SELECT array_agg(coalesce(s.v, 0) ORDER BY place)
     FROM generate_series(1, p.size) AS place LEFT JOIN (
-        SELECT (c ->> 'place')::integer AS n,
-            (answers -> ('sums ' || (c ->> 'node')) -> 0 ->> ('x' || ((c ->> 'place')::integer - 1)))::float8 AS v
-        FROM jsonb_array_elements(p.design -> 'coordinates') AS c
+        SELECT substr(c.key, 2)::integer + 1 AS n, c.value::float8 AS v
+        FROM jsonb_each(answers) AS a, jsonb_each_text(a.value -> 0) AS c WHERE c.key ~ '^x[0-9]+$'
         UNION ALL
         SELECT r.n, r.c
         FROM jsonb_array_elements(p.design -> 'dictionaries') AS d,

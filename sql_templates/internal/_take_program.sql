@@ -2,8 +2,7 @@
 -- A run works on its own copy of the statements. So what it runs cannot change after the owners were checked, and it
 -- needs no lock that another session would wait for. The function is VOLATILE to see a program that was stored meanwhile.
 CREATE OR REPLACE FUNCTION sqlsvm._take_program(name text, trust text)
-RETURNS sqlsvm.programs
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm.programs LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(name);
     stranger record;
@@ -38,8 +37,8 @@ BEGIN
             HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', name, program.label);
     END IF;
     PERFORM sqlsvm._check_names(program);
-    PERFORM set_config('sqlsvm.zone', current_setting('TimeZone'), true),
-        set_config('TimeZone', coalesce(program.description #>> '{trained_on,zone}', current_setting('TimeZone')), true);
+    -- A run has the settings of the session that compiled it. _close puts back what was before.
+    PERFORM set_config('sqlsvm.before', (SELECT jsonb_object_agg(s.key, current_setting(s.key)) FROM jsonb_each(program.description -> 'settings') AS s)::text, true);
+    PERFORM set_config(s.key, s.value, true) FROM jsonb_each_text(program.description -> 'settings') AS s;
     RETURN program;
-END
-$$;
+END $$;

@@ -4,8 +4,7 @@
 -- A category is matched by value, however it is spelled; a real also as the double that the driver reads. Old weights may be of categories
 -- that are gone.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
-RETURNS float8[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS float8[] LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     theta float8[] := array_fill(0::float8, ARRAY[p.size]);
     c jsonb;
@@ -55,5 +54,4 @@ BEGIN
         END LOOP;
     END LOOP;
     RETURN theta;
-END
-$$;
+END $$;

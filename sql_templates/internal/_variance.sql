@@ -1,5 +1,4 @@
--- N times the variance of a number or of a sum of terms, and what it is subtracted from
--- A term without squares is constant. With several terms all rows are present.
+-- N times the variance of a number or of a sum of terms, and what it is subtracted from; a term without squares is constant
 CREATE OR REPLACE FUNCTION sqlsvm._variance(p sqlsvm._problem, terms integer[], present float8, OUT variance float8, OUT squares float8)
 LANGUAGE sql IMMUTABLE AS $$
     WITH varied AS (SELECT t, p.total[t] / present AS mean FROM unnest(terms) AS t WHERE p.squares[t] > 0)

@@ -1,9 +1,7 @@
--- Validated options of a training
--- The options of the compiled program, except for those that are given now.
+-- Validated options of a training: those of the program, except for those that are given now
 CREATE OR REPLACE FUNCTION sqlsvm._wanted(
     program sqlsvm.programs, lambda float8, tol float8, max_passes integer, solver text)
-RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     effort jsonb := program.options -> 'effort' || jsonb_strip_nulls(jsonb_build_object(
         'tol', tol, 'max_passes', max_passes));
@@ -18,5 +16,4 @@ BEGIN
             HINT = 'Write solver => ''dane'' or solver => ''bundle''.';
     END IF;
     RETURN wanted;
-END
-$$;
+END $$;

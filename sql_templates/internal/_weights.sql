@@ -1,8 +1,7 @@
 -- The weights of a model for the original columns
 -- For the user's columns: the weight of each raw coordinate, and the value that replaces its NULLs.
 CREATE OR REPLACE FUNCTION sqlsvm._weights(p sqlsvm._problem, beta float8[])
-RETURNS jsonb
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS jsonb LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     theta float8[] := sqlsvm._to_raw(p, beta);
     numbers jsonb;
@@ -27,5 +26,4 @@ BEGIN
         'base', CASE WHEN sqlsvm._is_far(p) THEN theta[p.constant] END,
         'scaled_intercept', coalesce(beta[p.constant], 0), 'scaling', scaling,
         'features', (SELECT count(DISTINCT w ->> 'feature') FROM jsonb_array_elements(numbers || categories) AS w));
-END
-$$;
+END $$;

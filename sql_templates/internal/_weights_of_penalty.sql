@@ -2,8 +2,7 @@
 -- Neither l1 nor, if it is free, lambda applies to the intercept. Both are for a label in its deviations: `Penalising` is the same.
 -- The trace that a free intercept gets is small next to lambda; with a label that is a number, next to the loss of such labels.
 CREATE OR REPLACE FUNCTION sqlsvm._weights_of_penalty(p sqlsvm._problem, wanted jsonb)
-RETURNS sqlsvm._penalty
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._penalty LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT ROW(label.lambda,
         ARRAY(SELECT CASE WHEN j = p.constant THEN 0 ELSE coalesce((wanted ->> 'l1')::float8, 0) * coalesce(label.unit / label.width, 1) END
             FROM generate_series(1, p.dimension) AS j ORDER BY j),

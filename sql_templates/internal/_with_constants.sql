@@ -3,8 +3,7 @@
 -- the digits in which the rows differ. Only the range can tell these two cases apart. Numbers that differ in their last bit alone are
 -- the same, as in run/centring.py.
 CREATE OR REPLACE FUNCTION sqlsvm._with_constants(p sqlsvm._problem, given sqlsvm._given)
-RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._problem LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answers jsonb;
     least float8;
@@ -12,7 +11,7 @@ DECLARE
     c record;
 BEGIN
     FOR c IN
-        SELECT (i ->> 'place')::integer AS place, i ->> 'feature' AS feature, i ->> 'node' AS node, sums.origin,
+        SELECT (i ->> 'place')::integer AS place, i ->> 'feature' AS feature, sums.origin,
             sums.squares - sums.total * sums.total / (p.n - missing.absent) <= 1e-10 * sums.squares AS flat
         FROM jsonb_array_elements(p.design -> 'coordinates') AS i,
             LATERAL (SELECT coalesce(sum(p.total[(m ->> 'place')::integer]), 0) AS absent
@@ -26,11 +25,11 @@ BEGIN
                 OR sqrt(sums.squares / p.n) <= 2::float8 ^ -51 * abs(sums.origin))
     LOOP
         IF answers IS NULL THEN
-            answers := sqlsvm._run('range', given);
+            answers := (SELECT jsonb_object_agg(r.key, r.value) FROM jsonb_each(sqlsvm._run('range', given)) AS a, jsonb_each(a.value -> 0) AS r);
             PERFORM sqlsvm._drop('range');
         END IF;
-        least := answers -> ('moments ' || c.node) -> 0 ->> ('least' || c.place - 1);
-        most := answers -> ('moments ' || c.node) -> 0 ->> ('most' || c.place - 1);
+        least := answers ->> ('least' || c.place - 1);
+        most := answers ->> ('most' || c.place - 1);
         IF most - least <= 2::float8 ^ -52 * greatest(abs(least + c.origin), abs(most + c.origin)) THEN
             p.squares[c.place] := 0;
         ELSIF c.flat AND most - least > 1e-13 * greatest(abs(least), abs(most)) THEN
@@ -43,5 +42,4 @@ BEGIN
         END IF;
     END LOOP;
     RETURN p;
-END
-$$;
+END $$;

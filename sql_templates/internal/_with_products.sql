@@ -2,8 +2,7 @@
 -- The variance of a sum over several tables contains the products of its terms. A sum that varies much less than its terms has
 -- lost the digits in which the rows differ.
 CREATE OR REPLACE FUNCTION sqlsvm._with_products(p sqlsvm._problem, given sqlsvm._given)
-RETURNS sqlsvm._problem
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS sqlsvm._problem LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     found jsonb := '{}';
     answers jsonb;
@@ -28,5 +27,4 @@ BEGIN
             HINT = 'Leave it out if it is constant; else subtract a constant from each term, and compile the query again.';
     END IF;
     RETURN p;
-END
-$$;
+END $$;

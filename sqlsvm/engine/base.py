@@ -319,6 +319,11 @@ class Engine(ABC):
         """The time zone of the session, on which hours and days of a time with a zone depend."""
         return None
 
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Those with which it runs statements."""
+        return {}
+
     def in_zone(self, zone: str | None) -> None:
         """From now on this is the time zone of the session, if it is known."""
         if zone and self.zone not in (None, zone):

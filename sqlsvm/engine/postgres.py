@@ -124,6 +124,10 @@ class Postgres(PgCatalog):
     def zone(self) -> str | None:
         return str(self._ask(_ZONE)[0][0])
 
+    @property
+    def settings(self) -> dict[str, str]:
+        return {name: value for _, name, _, value in map(str.split, _SESSION)}
+
     def _move_to(self, zone: str) -> None:
         self._zone = (f"SET LOCAL TimeZone = {exp.Literal.string(zone).sql(self.dialect)}",)
         is_idle = self._connection.info.transaction_status == pq.TransactionStatus.IDLE

@@ -303,7 +303,7 @@ def _category_weight(term: Term, operand: Operand, nulls: str) -> exp.Expression
     """CASE value WHEN category THEN weight ... ELSE 0 END, or ELSE the weight of all others; a NULL is none of them."""
     value, categories = _compared(term, operand)
     pairs = [(c, w.weight) for c, w in zip(categories, term.categories, strict=True)]
-    branches: Iterable[tuple[exp.Expr, exp.Expr]] = ((literal(c), exact(w)) for c, w in pairs)
+    branches: Iterable[tuple[exp.Expr, sql.Operand]] = ((literal(c), exact(w)) for c, w in pairs)
     if operand.cases is not None and pairs:
         operand.cases.append(pairs)
         branches = [(exp.var("CASES"), sql.integer(len(operand.cases)))]

@@ -59,7 +59,7 @@ def _column(name: str) -> exp.Column:
 
 
 def _as_json(category: object) -> object:
-    is_number = isinstance(category, int) or isinstance(category, float) and isfinite(category)
+    is_number = isinstance(category, int) or (isinstance(category, float) and isfinite(category))
     return category if is_number else str(category)
 
 

@@ -108,15 +108,24 @@ def is_merged(tree: JoinTree, link: Link, loss: Loss | None) -> bool:
     return tree.is_bridge(link.edge) and not isinstance(loss, Logistic)
 
 
+JOINED = 3
+"""With more nodes to join, moments in one scan take less time than in one for each node."""
+
+
 def fitted(plan: Plan, catalog: Catalog) -> Plan:
     """The same plan with the choices that pay on this engine for the data as they are."""
-    found = replace(plan, placed=_worth_an_array(plan, catalog))
-    once, cost = _at_once(found, catalog)
-    if cost <= _kept(found, catalog):
-        found = replace(once, measured_at_once=_is_measured_at_once(plan, catalog))
+    found = in_one_scan(replace(plan, placed=_worth_an_array(plan, catalog)), catalog)
     found = replace(found, looked=_worth_a_look(found, catalog), close=_is_close(plan, catalog))
     together = not found.measured_at_once and len(found.foreign.keys() - found.looked) > MANY_KEYS
     return replace(found, copied=found.copied | {found.label_node}) if together else found
+
+
+def in_one_scan(plan: Plan, catalog: Catalog, *, partners: bool = True) -> Plan:
+    """The same plan, with passes and moments of one scan each where that pays. Unless it is known that keys always have
+    partners, rows are grouped by each key after they were joined with all others."""
+    once, cost = _at_once(plan, catalog)
+    measured = _is_measured_at_once(plan, catalog) or (not partners and len(plan.bags[0].nodes) > JOINED)
+    return replace(once, measured_at_once=measured) if cost <= _kept(plan, catalog) else plan
 
 
 def _is_close(plan: Plan, catalog: Catalog) -> bool:

@@ -22,7 +22,7 @@ from sqlsvm.plan.design import Design, design
 from sqlsvm.plan.join_tree import DEEPEST, join_tree
 from sqlsvm.plan.keys import check_keys, check_relied
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import choose, fitted
+from sqlsvm.plan.planner import choose, fitted, in_one_scan
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
@@ -96,7 +96,7 @@ def lasting(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: 
     catalog = _catalog(facts, query, options, lasting=True)
     made = design(catalog, target, intercept=bool(options.intercept), any_nulls=options.nulls in MEANS)
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)
-    return _chosen(catalog, replace(made, dictionaries=tables), options), catalog
+    return in_one_scan(_chosen(catalog, replace(made, dictionaries=tables), options), catalog, partners=False), catalog
 
 
 def _catalog(facts: Facts, query: FeatureQuery, options: ProblemOptions, *, lasting: bool = False) -> Catalog:

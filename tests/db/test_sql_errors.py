@@ -220,6 +220,5 @@ def test_json_that_is_broken_inside_says_where(dsn: str) -> None:
 
 
 def test_the_functions_know_the_newest_format() -> None:
-    assert f"$.format > {FORMAT}'" in template("internal/_body")
     assert f"$.format > {FORMAT}'" in template("internal/_check_body")
     assert f"'format', {FORMAT}," in template("internal/_keep")

@@ -287,6 +287,14 @@ def test_a_view_of_scores_and_predictions(installed: Engine, dsn: str) -> None:
     assert [line for line in plan if "sqlsvm" in line or "->" in line] == []
 
 
+def test_a_view_of_rows_that_lack_a_column(installed: Engine, dsn: str) -> None:
+    """The message of PostgreSQL would have the whole score."""
+    open_store(installed).save(modelled(SHOP, 0.5, name="lacking", nulls="mean", trained_on=FACTS))
+    found = complaint(dsn, "SELECT sqlsvm.score_view('lacking', 'pg_class', 'v')")
+    assert found["SQLSTATE"] == "SV003"
+    assert found["MESSAGE"].endswith('does not exist, which model "lacking" reads in pg_class')
+
+
 def test_a_view_scores_in_one_scan(installed: Engine, dsn: str) -> None:
     """Nothing is called per row: what is planned is the scan of the table, with arithmetic on it."""
     open_store(installed).save(modelled(SHOP, 0.5, name="viewed", nulls="mean", trained_on=FACTS))

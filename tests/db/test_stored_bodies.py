@@ -200,13 +200,15 @@ def score_of(chance: Random, body: str, texts: list[dict[str, Any]]) -> str:
             return stored_score(Model.from_json(parsed(body, "stored"))) or ""
     found = deepcopy(chance.choice(texts))
     if found["cases"] and chance.random() < 0.3:
-        inner, at = chance.choice([(found, "cases"), *((e, p) for each in found["cases"] for e in (each, *each) for p in range(2))])
+        inner, at = chance.choice(
+            [(found, "cases"), *((e, p) for each in found["cases"] for e in (each, *each) for p in range(2))]
+        )
         inner[at] = anything(chance)
     else:
         each = found[chance.choice([kind for kind in found if kind != "cases"])]
         place = chance.randrange(len(each))
         each[place] = spliced(chance, each[place])
-    return json.dumps(found)
+    return json.dumps(found).replace("\\u0000", "")  # which no jsonb can have
 
 
 def batched(found: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:

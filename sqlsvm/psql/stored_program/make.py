@@ -104,6 +104,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "trained_on": facts(engine, query, text, values).as_json(),
             "values": stored_values(query),
             "version": engine.version,
+            "settings": {**engine.settings, "TimeZone": engine.zone},
             **({"maps": plain(query.maps)} if query.maps else {}),
             **({"cut": {"at": training.cut, "spread": training.spread}} if training.cut is not None else {}),
         },
@@ -203,7 +204,6 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
                 "place": c.index + 1,
                 "feature": c.feature,
                 "role": "term" if c in later else c.role,
-                "node": tree.node_of(c.relation),
             }
             for c in made.coordinates
         ],
