@@ -11,13 +11,13 @@ from sqlsvm.ask.rows import on_fold
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
-from sqlsvm.model.raw import theta_of
+from sqlsvm.model.raw import start_of
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import OfFold
 from sqlsvm.run.data import Data
 from sqlsvm.run.folding import Missed
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problems import OnFold
+from sqlsvm.run.problems import OnFold, Weighed
 from sqlsvm.run.train import train_each
 from sqlsvm.run.training import Training
 from sqlsvm.terminal import NOTE
@@ -41,7 +41,7 @@ def fold_by_fold(
         try:
             found = train_each(engine, text, without)
             missed.unproven.update(model.name for model in found if not model.converged)
-            _measured(engine, found, OfFold(training.parts, fold), measure, training.offload)
+            _measured(engine, found, without, OfFold(training.parts, fold), measure, training.offload)
         except DataError as error:
             missed.errors.append(error)
     told = missed.told(models)
@@ -50,10 +50,18 @@ def fold_by_fold(
     return told
 
 
-def _measured(engine: Engine, found: list[Model], fold: OfFold, measure: OnFold, offload: bool | None) -> None:
+def _measured(
+    engine: Engine,
+    found: list[Model],
+    trainings: Mapping[str, Training],
+    fold: OfFold,
+    measure: OnFold,
+    offload: bool | None,
+) -> None:
     """Of these models: they have the same maps."""
 
     def weights(problem: Data) -> None:
-        measure(problem, {model.name: [theta_of(problem.plan, part) for part in model.parts] for model in found})
+        each = ((model, [start_of(problem.plan, part) for part in model.parts]) for model in found)
+        measure(problem, {m.name: Weighed(thetas, trainings[m.name], m.threshold) for m, thetas in each})
 
     on_fold(engine, found[0], fold, weights, offload)

@@ -15,6 +15,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, Label, values_of
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Validated
+from sqlsvm.model.raw import less
 from sqlsvm.model.scored import Answer, Scored, answered, losses
 from sqlsvm.model.scored import with_intervals as of_scored
 from sqlsvm.options import NUMBER_LOSSES
@@ -48,11 +49,11 @@ def means(found: Mapping[str, Validated]) -> Measures:
 
 
 def with_errors(
-    problem: Data, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
+    problem: Data, thetas: Sequence[Array], options: ProblemOptions, threshold: float = 0.0, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
-    """What raw weights reach, without class weights; of several classes the mean loss over all of them. And the
-    standard errors of those for which rows of the label's relation are known to be clusters. Those of rows in memory
-    are, unless the label's relation is in a cycle."""
+    """What raw weights reach, without class weights; of several classes the mean loss over all of them, which knows no
+    threshold. And the standard errors of those for which rows of the label's relation are known to be clusters. Those
+    of rows in memory are, unless the label's relation is in a cycle."""
     loss, is_number, plan = options.named_loss, options.loss in NUMBER_LOSSES, problem.plan
     wanted = len(thetas) == 1 and (
         wanted and len(plan.bags) <= MOST_BAGS if problem.part is None else bool(apart(plan))
@@ -65,14 +66,16 @@ def with_errors(
         if isinstance(found, Residuals) and wanted:
             found = with_intervals_of_numbers(found, problem, thetas[0], options, cost)
         return {"loss": cost} | values_of(found), errors_of(found)
-    scored = _scored(problem, thetas, exactly=wanted)
+    decided = [less(theta, plan, threshold) for theta in thetas]
+    scored = _scored(problem, decided, exactly=wanted)
+    costs = losses(replace(scored, scores=scored.scores + threshold), loss)
     kind: Label = SEVERAL if len(thetas) > 1 else NUMBER if is_number else TWO
     found = answered(kind, scored, names=tuple(range(len(thetas))), quantile=options.quantile)
     if wanted and problem.part is not None:
         found = of_scored(found, scored, loss)
     elif wanted and isinstance(found, Evaluation):
-        found = with_intervals(found, scored, problem, thetas[0], options)
-    return {"loss": scored.mean(losses(scored, loss))} | values_of(found), errors_of(found)
+        found = with_intervals(found, scored, problem, decided[0], options)
+    return {"loss": scored.mean(costs)} | values_of(found), errors_of(found)
 
 
 def errors_of(found: Answer) -> Measures:

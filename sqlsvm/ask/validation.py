@@ -17,12 +17,13 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.measures import known_of
 from sqlsvm.model.model import Model, Validated
-from sqlsvm.model.raw import theta_of
+from sqlsvm.model.raw import less, theta_of
 from sqlsvm.model.scored import Scored, fit, together
 from sqlsvm.model.several import Curved, grouped, with_curves
 from sqlsvm.rules import Facts
 from sqlsvm.run.data import Data
 from sqlsvm.run.making import NOTHING
+from sqlsvm.run.problems import Weighed
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import NOTHING_ELSE, train_each
 from sqlsvm.run.training import Training
@@ -79,8 +80,8 @@ def _unseen(problem: Data, model: Model, *, wanted: bool) -> dict[str, Validated
         whole = by_group(problem, model).whole if model.groups else evaluate(problem, model)
         values = known_of(whole) if whole else {}
     else:
-        thetas = [theta_of(problem.plan, part) for part in model.parts]
-        values, errors = with_errors(problem, thetas, options_of(model), wanted=wanted)
+        thetas = [theta_of(problem.plan, part, decided=False) for part in model.parts]
+        values, errors = with_errors(problem, thetas, options_of(model), model.threshold, wanted=wanted)
     if not values.get("auc"):  # one class has none
         values = {name: value for name, value in values.items() if name != "auc"}
     names = [name for name in values if name in errors or not errors]
@@ -105,19 +106,17 @@ class Validation:
         self._scored = defaultdict[Of, dict[int | None, list[Scored]]](dict)
         """Those of each fold, for each vector of weights."""
 
-    def measure(self, problem: Data, weights: Mapping[str, Sequence[Array]]) -> None:
-        """One vector of weights, or one for each class. Trainings with the same weights are measured once."""
+    def measure(self, problem: Data, weights: Mapping[str, Weighed]) -> None:
+        """Trainings with the same weights are measured once."""
         known: dict[tuple[Loss, bytes], tuple[Measures, Measures]] = {}
-        for name, thetas in weights.items():
-            training, of = self._trainings[name], (name, problem.key.group)
-            if training.takes_numbers and not problem.plan.design.target.signed:
-                training = training.of_numbers()
-            key = training.named_loss, np.array(thetas).tobytes()
+        for name, (thetas, training, threshold) in weights.items():
+            of, key = (name, problem.key.group), (training.named_loss, np.array(thetas).tobytes())
             if key not in known:
-                known[key] = with_errors(problem, thetas, training)
+                known[key] = with_errors(problem, thetas, training, threshold)
             self._measures[of][problem.key.fold] = known[key]
             if training.probability:
-                self._scored[of][problem.key.fold] = of_each(problem, thetas)
+                decided = [less(theta, problem.plan, threshold) for theta in thetas]
+                self._scored[of][problem.key.fold] = of_each(problem, decided)
 
     def of(self, model: Model) -> Model:
         """The model with what was found."""

@@ -9,9 +9,9 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.solve.arrays import Array
 
 
-def theta_of(plan: Plan, model: Model) -> Array:
+def theta_of(plan: Plan, model: Model, *, decided: bool = True) -> Array:
     """A category that the model does not know weighs 0. It has to know each number, and the rows need an intercept if
-    it has one."""
+    it has one. If it is `decided`, a score above 0 is of the positive class."""
     known = {term.feature: "a number" if term.number else "text" for term in model.linear().terms}
     for feature, here in _kinds(plan).items():
         there = known.get(feature)
@@ -23,7 +23,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
             raise DataError(said, hint="train it again, or cast the column in a view to what it was")
     if model.added[0] and plan.design.constant is None:
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
-    return less(start_of(plan, model), plan, model.threshold)
+    return less(start_of(plan, model), plan, model.threshold if decided else 0.0)
 
 
 def less(theta: Array, plan: Plan, threshold: float) -> Array:

@@ -22,7 +22,6 @@ from sqlsvm.compile.prepare import node_table
 from sqlsvm.engine.base import Column, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
-from sqlsvm.model.raw import less
 from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.rewrites.split import Folds, Parts, Round
@@ -33,7 +32,7 @@ from sqlsvm.run.derived import derived
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.notes import UNMEASURED
-from sqlsvm.run.problems import OnFold, Problems
+from sqlsvm.run.problems import OnFold, Problems, Weighed
 from sqlsvm.run.scans import Made, again, can_keep_apart, of_these
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
 from sqlsvm.run.workspace import Answers, of_parts
@@ -223,12 +222,12 @@ def _begun(problems: Problems, rows: Folded, found: Mapping[str, list[Array]]) -
     return begun
 
 
-def _solved(here: Problems, unproven: Counter[str]) -> dict[str, list[Array]]:
-    """The raw weights of each training. None begins at weights that have seen the fold."""
-    weights = dict[str, list[Array]]()
+def _solved(here: Problems, unproven: Counter[str]) -> dict[str, Weighed]:
+    """Those of each training. None begins at weights that have seen the fold."""
+    weights = dict[str, Weighed]()
     for name, training in here.order.items():
         solutions = here.solve(training)
         unproven[name] += not all(solution.converged for solution in solutions)
-        each = ((here.data.scaling.to_raw(found.beta), here.threshold(training, found.beta)) for found in solutions)
-        weights[name] = [less(theta, here.data.plan, threshold) for theta, threshold in each]
+        thetas = [here.data.scaling.to_raw(solution.beta) for solution in solutions]
+        weights[name] = Weighed(thetas, training, here.threshold(training, solutions[0].beta))
     return weights

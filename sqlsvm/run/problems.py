@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data, Key, against_others
@@ -35,8 +35,20 @@ NONE: Mapping[str, Training] = {}
 GAP, MOST_GAP = 3.0, 1e-2
 """With 7 penalties on the shop of the demo, no measure of a fold then moves by more than 0.2 of its standard error."""
 
-OnFold = Callable[[Data, Mapping[str, list[Array]]], None]
-"""It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
+
+class Weighed(NamedTuple):
+    """What a training has found: it is measured on other rows."""
+
+    thetas: Sequence[Array]
+    """Raw weights: one vector, or one for each class."""
+    training: Training
+    """In which nothing is auto any more."""
+    threshold: float = 0.0
+    """Of the scores. The loss of the training knows none."""
+
+
+OnFold = Callable[[Data, Mapping[str, Weighed]], None]
+"""It gets the rows of a fold, and what each training has found without them."""
 
 
 @dataclass(frozen=True)

@@ -397,6 +397,7 @@ def test_so_are_the_classes_of_a_fold_and_of_a_program(installed: Engine, instal
     assert in_sql.accuracy.value == pytest.approx(measured.accuracy.value, abs=0.02)
     assert model.validation["accuracy"].mean == pytest.approx(measured.accuracy.value, abs=0.01)
     assert measured.accuracy.value > 0.75
+    assert model.validation["loss"].mean == pytest.approx(model.objective, abs=0.01)  # a strong penalty leaves it small
 
 
 def test_a_class_is_a_threshold_on_the_score(engine: Engine) -> None:

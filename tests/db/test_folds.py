@@ -29,7 +29,7 @@ from sqlsvm.run.folding import Folded, folded
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.problems import MOST_GAP
+from sqlsvm.run.problems import MOST_GAP, Weighed
 from sqlsvm.run.scans import of_these
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
@@ -55,8 +55,8 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
     found: Found = []
     validation = Validation(trainings)
 
-    def on_fold(problem: Data, weights: Mapping[str, list[Values]]) -> None:
-        found.append((problem.moments.n, {name: own for name, (own,) in weights.items()}))
+    def on_fold(problem: Data, weights: Mapping[str, Weighed]) -> None:
+        found.append((problem.moments.n, {name: own.thetas[0] for name, own in weights.items()}))
         validation.measure(problem, weights)
 
     models = train_each(engine, join.query, trainings, on_fold=on_fold)
@@ -383,7 +383,7 @@ def test_the_tables_of_the_user_and_of_the_work(engine: Engine) -> None:
         made(engine, join, {"m": training(lam=1e-2, folds=2)})
         assert sorted(engine.table_names()) == before
 
-        def fails(problem: Data, weights: Mapping[str, list[Values]]) -> None:
+        def fails(problem: Data, weights: Mapping[str, Weighed]) -> None:
             raise EngineError("enough")
 
         with pytest.raises(EngineError, match="enough"):

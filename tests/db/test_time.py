@@ -14,6 +14,7 @@ from sqlsvm.errors import DataError, OptionError, QueryError, SqlsvmError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.run.data import Data
+from sqlsvm.run.problems import Weighed
 from sqlsvm.run.train import train
 from tests.ground.opened import build
 from tests.ground.trained import training
@@ -96,9 +97,9 @@ def test_folds_go_forward(engine: Engine, case: str, in_memory: int | None) -> N
     orders(engine)
     found: list[tuple[float, Values]] = []
 
-    def on_fold(problem: Data, weights: Mapping[str, list[Values]]) -> None:
+    def on_fold(problem: Data, weights: Mapping[str, Weighed]) -> None:
         rows = problem.moments.n if problem.part is None else problem.part["times"].astype(float).sum()
-        found.append((rows, weights["m"][0]))
+        found.append((rows, weights["m"].thetas[0]))
 
     asked = training(**SCALED, **options)
     asked = replace(asked, in_memory=in_memory)
@@ -149,7 +150,7 @@ def test_infinite_times_are_the_latest(engine: Engine) -> None:
     typed(engine, "UPDATE o SET tm = TIMESTAMP 'infinity' WHERE n >= 50")
     measured: list[float] = []
 
-    def on_fold(problem: Data, weights: Mapping[str, list[Values]]) -> None:
+    def on_fold(problem: Data, weights: Mapping[str, Weighed]) -> None:
         measured.append(problem.moments.n if problem.part is None else len(problem.part["times"]))
 
     train(engine, "m", QUERY, training(folds=4, time="tm", lam=1e-2), on_fold=on_fold)

@@ -12,6 +12,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
 from sqlsvm.options import OPTIONS
 from sqlsvm.run.data import Data
+from sqlsvm.run.problems import Weighed
 from sqlsvm.run.train import train_each
 from sqlsvm.run.training import Training
 from tests.ground import svm
@@ -42,10 +43,10 @@ def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[
     asked = replace(asked, in_memory=1_000_000)
     found = []
 
-    def measure(problem: Data, weights: Mapping[str, list[Values]]) -> None:
+    def measure(problem: Data, weights: Mapping[str, Weighed]) -> None:
         assert problem.part is not None
         ways = problem, replace(problem, part=None)
-        found.append([with_errors(way, weights["m"], asked) for way in ways])
+        found.append([with_errors(way, weights["m"].thetas, asked) for way in ways])
 
     with join.created(engine):
         train_each(engine, join.query, {"m": asked}, on_fold=measure)
