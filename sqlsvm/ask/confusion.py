@@ -40,23 +40,25 @@ DRAWN = 200_000
 
 
 def scored_by(problem: Data, model: Model) -> "Classed":
+    return classed(problem, [theta_of(problem.plan, part) for part in model.parts], model.curves)
+
+
+def classed(problem: Data, known: Sequence[Array], curves: Sequence[Probability] = ()) -> "Classed":
     """The rows of the problem. Of a class that the model has not seen none is predicted: each is a miss."""
-    target, known = problem.plan.design.target, len(model.classes)
+    target = problem.plan.design.target
     assert isinstance(target, Classes)
-    thetas, curves = [theta_of(problem.plan, part) for part in model.parts], [*model.curves]
-    if others := target.names[known:]:
-        constant = problem.plan.design.constant
-        if constant is None:
-            raise OptionError(
-                f"the label {model.label} has values that model {model.name} was not trained on: {', '.join(others)}",
-                hint="train the model again",
-            )
-        steps.log(NOTE, "note: the model knows no %s %s: such rows are misses", model.label, ", ".join(others))
-        never = np.zeros(problem.plan.design.size)
-        never[constant] = NEVER
-        thetas += [never] * len(others)
-        curves += [Probability("isotonic", scores=(0.0,), shares=(0.0,))] * (len(others) if curves else 0)
-    return Classed(problem, thetas, curves)
+    others = target.names[len(known) :]
+    if not others:
+        return Classed(problem, known, curves)
+    label, names, constant = target.label.name, ", ".join(map(str, others)), problem.plan.design.constant
+    if constant is None:
+        hint = "train the model again"
+        raise OptionError(f"the label {label} has values that the model was not trained on: {names}", hint=hint)
+    steps.log(NOTE, "note: the model knows no %s %s: such rows are misses", label, names)
+    never = np.zeros(problem.plan.design.size)
+    never[constant] = NEVER
+    none = Probability("isotonic", scores=(0.0,), shares=(0.0,))
+    return Classed(problem, [*known, *[never] * len(others)], [*curves, *[none] * len(others)] if curves else ())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.confusion import Classed, confusion
+from sqlsvm.ask.confusion import classed, confusion
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.residuals import residuals_of
@@ -60,9 +60,9 @@ def with_errors(
     )
     found: Answer
     if problem.part is None and (len(thetas) > 1 or is_number):
-        each = zip(against_others(problem), thetas, strict=True)
+        each = zip(against_others(problem), thetas, strict=False)  # rows may have a class that no theta is for
         cost = float(np.mean([mean_loss(own, theta, options) for own, theta in each]))
-        found = residuals_of(problem, thetas[0], options.quantile) if is_number else confusion(Classed(problem, thetas))
+        found = residuals_of(problem, thetas[0], options.quantile) if is_number else confusion(classed(problem, thetas))
         if isinstance(found, Residuals) and wanted:
             found = with_intervals_of_numbers(found, problem, thetas[0], options, cost)
         return {"loss": cost} | values_of(found), errors_of(found)

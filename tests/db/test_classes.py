@@ -429,6 +429,7 @@ def test_a_class_that_only_rows_held_out_have_is_a_miss(engine: Engine, caplog: 
     assert (found.values, found.rows.tolist()) == (("a", "b", "c", "late"), [2.0, 2.0, 2.0, 6.0])
     assert found.matrix[:, 3].tolist() == [0.0] * 4
     assert found.measures["accuracy"] == pytest.approx(np.trace(found.matrix) / 12)
+    assert model.validation["accuracy"].mean == pytest.approx(found.measures["accuracy"])
     assert found.measures["log_loss"] > 6 / 12 * -np.log(2.0**-52)
     notes = "no row to train on has the y late", "the model knows no y late: such rows are misses"
     assert {f"note: {said}" for said in notes} <= {*caplog.messages}
