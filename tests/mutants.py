@@ -1,21 +1,48 @@
-"""`python -m tests.mutants NUMBER SEED FOLDER`: random one-line faults, one at a time in a copy of the tree, each
-against the unit tests that name its module. A fault that none of them finds is printed. tests/mutants.txt has those of
-a run, and what each changes."""
+"""`python -m tests.mutants NUMBER SEED FOLDER [MODULE ...]`: random one-line faults, one at a time in a copy of the
+tree, each against the tests of its module in PROOF, or else the unit tests that name it. A fault that none of them
+finds is printed. The word proof in place of modules is those of PROOF. tests/mutants.txt has those of a run, and what
+each changes."""
 
 import ast
 import os
 import random
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import duckdb  # imported once: each fault has a process that is forked from this one
+import numpy as np
+import pytest
+import sqlglot
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = "compile", "plan", "solve", "run"
 COPIED = "sqlsvm", "tests", "sql_templates", "pyproject.toml", "README.md"
 MOST = 240
 """Seconds of the tests of one fault."""
+LOADED = duckdb, np, sqlglot
+
+_UNIT = [
+    f"tests/unit/test_{name}.py" for name in ("rounding", "penalty", "elastic", "bundle", "certificate", "cuts", "dane")
+]
+_SQL = ["tests/golden", "tests/unit/test_design.py", "tests/db/test_oracle.py", "-k", "not postgres"]
+_NUMBERS = [
+    "tests/unit/test_rounding.py",
+    "tests/unit/test_design.py",
+    "tests/db/test_centring.py",
+    "-k",
+    "not postgres",
+]
+PROOF = {
+    **{
+        f"sqlsvm/solve/{name}.py": _UNIT
+        for name in ("cuts", "rounding", "elastic", "penalty", "interior", "run", "dane")
+    },
+    **{f"sqlsvm/compile/{name}.py": _SQL for name in ("tally", "messages", "weighting", "moments")},
+    **{f"sqlsvm/{name}.py": _NUMBERS for name in ("plan/scaling", "run/centring", "run/rounding")},
+}
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -68,23 +95,36 @@ def faults(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def tests_of(module: Path, copy: Path) -> list[str]:
-    """The unit tests that name it."""
+    if known := PROOF.get(str(module)):
+        return known
     name = ".".join(module.with_suffix("").parts)
     found = [path for path in sorted((copy / "tests/unit").rglob("test_*.py")) if name in path.read_text()]
     return [str(path.relative_to(copy)) for path in found]
 
 
-def survives(copy: Path, tests: list[str]) -> bool:
-    python = {**os.environ, "PYTHONPATH": str(copy)}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]
-    try:
-        done = subprocess.run(command, cwd=copy, env=python, capture_output=True, timeout=MOST, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+def survives(copy: Path, tests: Sequence[str]) -> bool:
+    child = os.fork()
+    if not child:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        os.chdir(copy)
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONPATH"] = sys.path[0] = str(copy)
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "sqlsvm")]:
+            del sys.modules[name]
+        os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]) != pytest.ExitCode.OK)
+    for _ in range(10 * MOST):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status == 0
+        time.sleep(0.1)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return False
 
 
-def main(number: int, seed: int, copy: Path) -> None:
+def main(number: int, seed: int, copy: Path, named: Sequence[str] = ()) -> None:
     rng, left = random.Random(seed), 0
     for name in COPIED:
         if (ROOT / name).is_dir():
@@ -92,9 +132,10 @@ def main(number: int, seed: int, copy: Path) -> None:
         else:
             shutil.copy(ROOT / name, copy / name)
     every = [path for folder in FOLDERS for path in sorted((ROOT / "sqlsvm" / folder).rglob("*.py"))]
+    chosen = [*PROOF] if [*named] == ["proof"] else named
     modules = [path for path in (each.relative_to(ROOT) for each in every) if tests_of(path, copy)]
     for _ in range(number):
-        module = rng.choice(modules)
+        module = Path(rng.choice(chosen)) if chosen else rng.choice(modules)
         text = (copy / module).read_text()
         line, before, after = rng.choice([*faults(text)] or [(0, "", "")])
         if not line:
@@ -110,4 +151,4 @@ def main(number: int, seed: int, copy: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]).resolve(), sys.argv[4:])

@@ -1,6 +1,6 @@
 -- Solves a positive definite system
--- x with (A + ridge) x = b: rows are subtracted from those below, and x follows from the last row on. A pivot that rounding made too
--- small is lifted: callers use the result only as a step that is measured afterwards.
+-- x with (A + ridge) x = b: rows are subtracted from those below, and x follows from the last row on. Where rounding made a pivot too
+-- small x is 0, as what grows over several would overflow: callers use the result only as a step that is measured afterwards.
 CREATE OR REPLACE FUNCTION sqlsvm._solve(a float8[], x float8[])
 RETURNS float8[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -9,7 +9,7 @@ DECLARE
     share float8;
 BEGIN
     FOR k IN 1 .. d LOOP
-        a[k][k] := greatest(a[k][k] + ridge, ridge / 100);
+        a[k][k] := CASE WHEN a[k][k] > -0.99 * ridge THEN a[k][k] + ridge ELSE 1e50 * ridge END;
         FOR i IN k + 1 .. d LOOP
             share := a[k][i] / a[k][k];
             x[i] := x[i] - share * x[k];

@@ -56,12 +56,14 @@ class Grouping:
         yield from ((group, None) for group in others)
 
     def _plan(self) -> Plan:
-        """Over rows that know their fold, and tell what a choice needs."""
-        plan = self.groups.all.plan
+        """Over rows that know their fold, and tell what a choice needs. Their label is from 0 on: less a centre of all
+        groups it would lose digits of a group that is far from there."""
+        plan = self.groups.from_zero
         if self._training.folds:
             from sqlsvm.run.folding import in_place, numbered
 
-            plan = in_place(numbered(self.groups.all, self._training.parts)[0])
+            numbers, _ = numbered(replace(self.groups.all, plan=plan), self._training.parts)
+            plan = in_place(numbers)
         return plan.telling if self._training.chooses else plan
 
     def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:

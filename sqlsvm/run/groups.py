@@ -121,6 +121,15 @@ class Groups:
             return {}
         return centres(self.work.engine, self.all.query, target.label, self.by.value)
 
+    @property
+    def from_zero(self) -> Plan:
+        """Over rows whose label is as it is, if it is a number. A table of its node has it less the centre."""
+        plan, target = self.all.plan, self.all.plan.design.target
+        if not target.centre:
+            return plan
+        own, design = {plan.label_node}, replace(plan.design, target=centred_at(target.label, 0.0))
+        return replace(plan, design=design, copied=plan.copied - own, merged=plan.merged - own)
+
     def _target(self, group: Group) -> Target:
         target = self.plan.design.target
         return centred_at(target.label, self._centres[group.value]) if group.value in self._centres else target
@@ -152,8 +161,8 @@ class Groups:
                 yield group, rows
 
     def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale, nulls: Nulls) -> Data:
-        target, before = self._target(group), self.plan.design.target.centre
-        rows = rows if target.centre == before else shifted(rows, before - target.centre)
+        target = self._target(group)
+        rows = shifted(rows, -target.centre) if target.centre else rows
         design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
         plan, rows = centred_rows(replace(self.plan, design=design), rows, rows[TIMES].astype(float), how)
         if weights == "balanced":

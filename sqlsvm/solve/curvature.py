@@ -45,6 +45,10 @@ class Dense:
     def split(self, active: Mask) -> Split:
         return Split.dense_of(self.matrix)
 
+    def shrunk(self, share: float) -> "Dense":
+        """Towards the diagonal by this share: few rows know what columns have in common far worse than each column."""
+        return Dense((1.0 - share) * self.matrix + share * np.diag(self.matrix.diagonal()))
+
 
 class ByRows:
     """The sum of share x x', plus a diagonal. The preconditioner is the diagonal of it all, which is small for rare

@@ -3,8 +3,9 @@
     beta_0     = argmin F_sample(beta)
     beta_{t+1} = argmin max_i (slope_i.beta + offset_i) + penalty(beta) + |beta - beta_best|^2 / 2
 
-The distance is measured in the curvature of the smoothed loss on the sample at beta_0. Near the optimum the sample
-knows the curvature far better than a few cuts do, and the cuts correct its gradient.
+The distance is measured in the curvature of the smoothed loss on the sample at beta_0, with as much of its diagonal as
+there are columns for rows. Near the optimum the sample knows the curvature far better than a few cuts do, and the cuts
+correct its gradient.
 
 On a grid a short step changes a slope by chance: few rows leave their buckets. So there, all cuts and their points are
 replaced by their means with the multipliers of the lower bound, where the slopes cancel best. The step from there is
@@ -35,7 +36,7 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.bundle import level_point
-from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
+from sqlsvm.solve.curvature import DENSE_UP_TO, Dense, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import TINY, LocalProblem
 from sqlsvm.solve.oracle import Cut, Oracle
@@ -76,7 +77,7 @@ CROWD = 1.0
 SOME_ROWS, LIKELY = 500, 0.7
 """So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
-PATIENCE, HOPED = 3, 0.78
+PATIENCE, HOPED = 2, 0.6
 """After so many passes with the sample, level steps are made where they leave less of the gap. Before the first one, a
 pass of theirs is taken to leave this share. What a pass of either kind leaves is the mean of its latest ones."""
 CLOSE = 0.03
@@ -214,7 +215,10 @@ class Search:
 
     @cached_property
     def metric(self) -> Metric:
-        return Metric(self.local.curvature(self.first[0], self.curved))
+        found, columns = self.local.curvature(self.first[0], self.curved), self.local.columns
+        if isinstance(found, Dense) and not self.run.oracle.whole:
+            found = found.shrunk(columns / (len(self.local.rows) + columns))
+        return Metric(found)
 
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""

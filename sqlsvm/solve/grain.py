@@ -64,4 +64,5 @@ def adjusted(buckets: int, error: float, wanted: float, lenient: float = LENIENT
 
 
 def _enough(wanted: float, error_at_one: float) -> int:
-    return min(FINEST, max(COARSEST, ceil(sqrt(error_at_one / max(wanted, 1e-12)))))
+    found = sqrt(error_at_one / wanted) if wanted > 0.0 else FINEST
+    return min(FINEST, max(COARSEST, ceil(min(found, FINEST))))

@@ -198,3 +198,22 @@ def test_a_label_loses_digits_next_to_its_centre(shared_engine: Engine, in_memor
     squares = sum(w.scaled_weight**2 for w in model.weights) + (model.scaled_intercept or 0.0) ** 2
     value = (np.abs(z).mean() if loss == "absolute" else (z * z).mean() / 2) + model.lam * squares
     assert model.objective <= value <= model.objective_upper
+
+
+@pytest.mark.parametrize("options", [{}, {"folds": 2}])
+def test_a_group_far_from_the_others_keeps_the_digits_of_its_label(
+    shared_engine: Engine, options: dict[str, Any]
+) -> None:
+    """Less the mean of all labels, those of group 0 had lost what the squares of its residuals are."""
+    made = one_column(0.0, 1.0)
+    text = "SELECT z + 0.001 * x + CASE WHEN g = 0 THEN 1e3 ELSE 3e12 END AS y, z, g FROM f"
+    asked = training(loss="squared", lam=1e-4, by="g", scale="none", intercept="free", **options)
+    with made.created(shared_engine):
+        validation = Validation({"m": asked})
+        (model,) = train_each(shared_engine, text, {"m": asked}, on_fold=validation.measure)
+        rows = shared_engine.fetch(predict(shared_engine, model, text))
+    for place, part in enumerate(model.parts):
+        of = rows["g"] == place
+        value = ((rows["y"] - rows["score"])[of] ** 2).mean() / 2
+        value += model.lam * sum(w.scaled_weight**2 for w in part.weights)
+        assert part.objective * (1 - 1e-12) <= value <= part.objective_upper * (1 + 1e-12)

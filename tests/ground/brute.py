@@ -62,13 +62,18 @@ def psi(loss: str, z: Values) -> Values:
     raise ValueError(loss)
 
 
-def in_unit(loss: str, lam: float, l1: float, t: Values, w: Values, delta: float) -> tuple[float, float]:
+def in_unit(
+    loss: str, lam: float, l1: float, t: Values, w: Values, delta: float, known: float | None = None
+) -> tuple[float, float]:
     """lambda and l1 for the label t as it is, if they are for t in its deviations: there F is as much smaller as a loss
-    of that degree. Beyond delta the loss of Huber is straight. The deviation of one far from 0 is not known."""
+    of that degree. Beyond delta the loss of Huber is straight. The deviation of one far from 0 is not known. Where the
+    label is not measured from its mean, doubles know it so far, and F has the one that the model says."""
     share = w / w.sum()
     width = float(np.sqrt(share @ (t - share @ t) ** 2))
     if width <= 1e-6 * np.sqrt(share @ (t * t)):
         return lam, l1
+    lost = 1e-15 * float(share @ (t * t)) / width**2
+    width = known if known and abs(known - width) <= max(NEAR, lost) * width else width
     straight = loss in ("absolute", "epsilon_insensitive", "quantile")
     unit = width if straight else width * min(width, delta) if loss == "huber" else width**2
     return lam * unit / width**2, l1 * unit / width
@@ -80,7 +85,7 @@ def penalised(
     """lambda and l1 as they are in F."""
     lam, l1 = model.lam, options.get("l1", 0.0)
     if number and options["scale"] == "standard":
-        return in_unit(options["loss"], lam, l1, sign - model.label_centre, share, 1.0)
+        return in_unit(options["loss"], lam, l1, sign - model.label_centre, share, 1.0, model.label_width)
     return lam, l1
 
 

@@ -303,7 +303,7 @@ def checked(engine: Engine, case: Case) -> Found:
     case = replace(case, options={**case.options, "loss": model.loss})
     if not case.options.get("holdout"):
         check_scores(engine, case, model)
-        rows = with_maps(model, joined(case.join.rows, case.join.query))
+        rows = with_maps(model, counted(case, joined(case.join.rows, case.join.query)))
         for part, chosen, sign in parts(case, model, rows):
             own = {name: values[chosen] for name, values in rows.items()}
             check(case, replace(part, notes=model.notes), own, sign[chosen])
@@ -340,6 +340,12 @@ def by_psql(engine: Engine, query: str, training: Training) -> Model:
     save_program(engine, PROGRAM, stored_program(engine, query, training))
     engine.fetch(Text("SELECT version FROM sqlsvm.train($1)"), [PROGRAM])
     return open_store(engine).load(PROGRAM)
+
+
+def counted(case: Case, rows: Rows) -> Rows:
+    """Without those that weigh nothing: there a number may be infinite."""
+    kept = rows["w"].astype(float) > 0.0 if case.options.get("weight") else np.ones(len(rows["y"]), dtype=bool)
+    return {name: values[kept] for name, values in rows.items()}
 
 
 def with_maps(model: Model, rows: Rows) -> Rows:
@@ -426,7 +432,7 @@ def check_scores(engine: Engine, case: Case, model: Model) -> None:
     classes it returns one score alone."""
     if model.classes:
         return
-    rows = with_maps(model, engine.fetch(predict(engine, model, case.join.query)))
+    rows = with_maps(model, counted(case, engine.fetch(predict(engine, model, case.join.query))))
     known = ~np.isnan(numbers(rows["score"]))
     rows = {name: values[known] for name, values in rows.items()}
     for part, chosen, sign in parts(case, model, rows):

@@ -17,7 +17,7 @@ def test_a_point_between_others_is_proven_without_a_pass(exact: bool) -> None:
     oracle = chain_oracle(0, 10, discrete=False, exact=exact)
     strong = bundle.solve(oracle, L2(0.1), Effort(tol=1e-3))
     both = bundle.solve(oracle, L2(0.03), Effort(tol=1e-3), state=strong.state).state
-    run = Run(oracle, L2(0.06), Effort(tol=0.03), state=both, own=True)
+    run = Run(oracle, L2(0.06), Effort(tol=0.05), state=both, own=True)
     assert not run.finished
     found = between(run)
     assert found

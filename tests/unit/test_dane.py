@@ -376,7 +376,7 @@ def test_a_path_shares_its_cuts(loss: str, noise: float, most: int) -> None:
     assert len(state) <= most
 
 
-@pytest.mark.parametrize("seed", [5, 19, 27])
+@pytest.mark.parametrize("seed", [5, 27, 86, 95])
 def test_a_sample_that_misleads_costs_few_passes(seed: int) -> None:
     """Of 20 or 50 rows: with all steps in its curvature dane took two and three times the passes of the bundle."""
     problem = race.drawn(seed)
@@ -389,8 +389,9 @@ def test_a_sample_that_helps_is_kept() -> None:
 
 
 def test_what_closes_more_of_the_gap_is_done() -> None:
-    assert not dane.is_misled([1.0, 0.99, 0.98], 1e-3)
-    assert dane.is_misled([1.0, 0.99, 0.98, 0.97], 1e-3)
+    assert not dane.is_misled([1.0, 0.99], 1e-3)
+    assert dane.is_misled([1.0, 0.99, 0.98], 1e-3)
+    assert not dane.is_misled([1.0, 0.49, 0.24], 1e-3)
     assert dane.is_misled([1.0, 0.99, 0.98, 0.97, 0.7, 0.5], 1e-3)
     assert not dane.is_misled([1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7], 1e-3)
     assert not dane.is_misled([1.0, 0.5, 0.2, 0.1], 1e-3)
