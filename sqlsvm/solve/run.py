@@ -100,9 +100,11 @@ class Run(Log, Generic[Asked]):
 
     @property
     def finished(self) -> bool:
-        """No pass helps if rounding alone keeps the gap too large."""
-        known = bool(self.cuts) and self.begun
-        return super().finished or (known and self.gap - self.parts.rounding <= self.effort.tol)
+        """No pass helps if rounding alone keeps the gap too large. If it does not, little may be left besides it."""
+        if super().finished or not (self.cuts and self.begun):
+            return super().finished
+        tol, rounding = self.effort.tol, self.parts.rounding
+        return self.gap - rounding <= (tol if rounding > tol else tol / 8.0)
 
     @property
     def begun(self) -> bool:

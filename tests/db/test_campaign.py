@@ -14,6 +14,10 @@ measured from another origin, after which the next found its tables; scores that
 with one class, without an intercept and with balanced weights."""
 FEW, EACH, MORE = 50, 5, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
+OVERFLOW = 302557
+"""A metric that is nearly singular; its steps grew beyond what doubles hold."""
+PROVEN = (301833,)
+"""Rounding is less than tol, and one pass more is enough."""
 PROVEN_IN_PSQL = (100057, 101057, 101207, 102007, 102307)
 """psql found no proof in 40 passes: a free intercept of a label of 10^7, columns 10^5 and more deviations from 0, a
 constraint on a label of 10^9, and an objective of 0 up to rounding, where nothing said so."""
@@ -37,7 +41,12 @@ def test_random_trainings(shared_engine: Engine, first: int) -> None:
             raise
 
 
-@pytest.mark.parametrize("seed", IN_PSQL)
+@pytest.mark.parametrize("seed", PROVEN)
+def test_a_proof_is_found(shared_engine: Engine, seed: int) -> None:
+    assert run(shared_engine, replace(drawn(seed), place=shared_engine.dialect)).converged
+
+
+@pytest.mark.parametrize("seed", [*IN_PSQL, OVERFLOW])
 def test_in_psql(installed: Engine, seed: int) -> None:
     run(installed, drawn(seed))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.errors import DataError
-from sqlsvm.solve import bundle
+from sqlsvm.solve import bundle, grain
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.oracle import Cut, Sample
@@ -101,3 +101,9 @@ def test_an_objective_of_one_is_proven_at_once_where_nothing_can_be_learnt() -> 
     solution = bundle.solve(flat_oracle(np.zeros((5, 2)), np.array([1.0, -1.0, 1.0, 1.0, -1.0])), L2(1e-3))
     assert len(solution.history) == 1
     assert solution.certificate.gap < 1e-12
+
+
+def test_a_small_objective_has_a_grid_that_is_fine_enough() -> None:
+    """An error of 10^-10 at one bucket a unit, where 10^-16 are wanted: it was measured against 10^-12."""
+    assert grain.adjusted(10, 1e-12, 1e-16) == 1000
+    assert grain.adjusted(10, 1e-12, 0.0) == grain.FINEST
