@@ -3,9 +3,9 @@
     beta_0     = argmin F_sample(beta)
     beta_{t+1} = argmin max_i (slope_i.beta + offset_i) + penalty(beta) + |beta - beta_best|^2 / 2
 
-The distance is measured in the curvature of the smoothed loss on the sample at beta_0, with as much of its diagonal as
-there are columns for rows. Near the optimum the sample knows the curvature far better than a few cuts do, and the cuts
-correct its gradient.
+The distance is measured in the curvature of the smoothed loss on the sample at beta_0, and more by its diagonal where
+it has few rows for its columns. Near the optimum the sample knows the curvature far better than a few cuts do, and the
+cuts correct its gradient.
 
 On a grid a short step changes a slope by chance: few rows leave their buckets. So there, all cuts and their points are
 replaced by their means with the multipliers of the lower bound, where the slopes cancel best. The step from there is
@@ -77,7 +77,7 @@ CROWD = 1.0
 SOME_ROWS, LIKELY = 500, 0.7
 """So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
-PATIENCE, HOPED = 2, 0.6
+PATIENCE, HOPED, FEW = 3, 0.78, 0.2
 """After so many passes with the sample, level steps are made where they leave less of the gap. Before the first one, a
 pass of theirs is taken to leave this share. What a pass of either kind leaves is the mean of its latest ones."""
 CLOSE = 0.03
@@ -213,19 +213,23 @@ class Search:
             return HEAP_WIDTHS * width
         return (METRIC_WIDTH if self.run.oracle.exact else ON_GRID) * self.local.unit
 
+    @property
+    def scarcity(self) -> float:
+        """How few rows the sample has for its columns: nearly 0 as it is drawn, and 1 where it has next to none."""
+        columns = self.local.columns
+        return 0.0 if self.run.oracle.whole else columns / (len(self.local.rows) + columns)
+
     @cached_property
     def metric(self) -> Metric:
-        found, columns = self.local.curvature(self.first[0], self.curved), self.local.columns
-        if isinstance(found, Dense) and not self.run.oracle.whole:
-            found = found.shrunk(columns / (len(self.local.rows) + columns))
-        return Metric(found)
+        found = self.local.curvature(self.first[0], self.curved)
+        return Metric(found.shrunk(self.scarcity**2) if isinstance(found, Dense) else found)
 
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""
         run = self.run
         if run.penalty.strength not in run.strengths:
             return self._beginning()
-        if (self.tilts and run.stalls % 3 == 2) or is_misled(run.gaps, run.effort.tol):
+        if (self.tilts and run.stalls % 3 == 2) or is_misled(run.gaps, run.effort.tol, self.scarcity):
             return level_point(run), 0.0
         if self.tilts:
             return self._tilted_optimum(self._latest_soft)
@@ -399,15 +403,16 @@ class Search:
         return self.run.effort.tol / 4.0 ** min(self.run.stalls // 3, FINEST)
 
 
-def is_misled(gaps: Sequence[float], tol: float) -> bool:
+def is_misled(gaps: Sequence[float], tol: float, scarcity: float = 0.0) -> bool:
     """Does the sample close less of the gap than level steps? The gaps after each pass tell which kind each was. Where
-    one more pass with the sample should be the last one, it is made."""
+    one more pass with the sample should be the last one, it is made. Less is hoped of a sample of few rows."""
+    patience, hoped = PATIENCE - (scarcity > FEW), HOPED ** (1.0 + 2.0 * scarcity)
     closed: dict[bool, list[float]] = {False: [], True: []}
     misled = False
     for before, after in pairwise(gaps):
         closed[misled].append(log(max(before, TINY) / max(after, TINY)))
-        sample, level = (fmean(closed[kind][-PATIENCE:] or [-log(HOPED)]) for kind in (False, True))
-        misled = len(closed[False]) >= PATIENCE and level > sample and after * exp(-sample) > tol
+        sample, level = (fmean(closed[kind][-patience:] or [-log(hoped)]) for kind in (False, True))
+        misled = len(closed[False]) >= patience and level > sample and after * exp(-sample) > tol
     return misled
 
 

@@ -12,6 +12,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 from sqlsvm.solve.cuts import Bundle
 from sqlsvm.solve.elastic import Elastic, Free, Side
+from sqlsvm.solve.interior import Split
 from sqlsvm.solve.loss import Loss, named
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.solution import Effort, Solution
@@ -299,3 +300,11 @@ def test_a_free_intercept_moves_with_a_column_that_is_far_from_0() -> None:
     found = dane.solve(oracle, penalty, Effort(max_passes=20))
     assert found.converged
     assert len(found.history) <= 4
+
+
+def test_a_step_tells_how_far_it_falls() -> None:
+    """-s + s^2 + 0.1 |s| is least at 0.45."""
+    found = Elastic(1.0, 0.1, Constraint.none(2))
+    step, fall = found._step(Split.diagonal_of(np.full(2, 2.0)), np.zeros(2), np.array([-1.0, 0.0]), np.full(2, 2.0))
+    np.testing.assert_allclose(step, [0.45, 0.0], atol=1e-9)
+    assert fall == pytest.approx(-0.2025)
