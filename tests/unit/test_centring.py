@@ -76,7 +76,8 @@ def test_rows_in_memory_are_measured_from_the_mean_by_their_weights() -> None:
 
 def test_each_term_of_a_sum_meets_the_later_ones() -> None:
     design: Any = SimpleNamespace(numbers={"s": ("a", "b", "c"), "x": ("d",)})
-    assert list(moments.multiplied(design)) == [("a", ("b", "c")), ("b", ("c",))]
+    found: list[Any] = list(moments.multiplied(design))
+    assert found == [("a", ("b", "c")), ("b", ("c",))]
 
 
 def test_what_needs_the_rows_of_categories() -> None:
