@@ -17,15 +17,17 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import (
     category_moments_name,
     counts_of,
+    looked,
+    missing,
     moments_by,
     moments_name,
     multiplied,
     needed,
+    partners,
     products,
     products_name,
 )
 from sqlsvm.compile.oracle import oracle_pass
-from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import CLUSTER, TIMES, is_met_once, joined
-from sqlsvm.compile.statement import Asked, asked, in_row, placed, theta
+from sqlsvm.compile.statement import Asked, asked, at_places, in_row, theta
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import SLOPES
 from sqlsvm.plan.plan import Plan
@@ -33,7 +33,7 @@ def confusion(plan: Plan) -> Asked[Array]:
     rows, n = sql.derived(_predicted(plan), "t"), [(sql.total(TIMES), "n")]
     found = sql.grouped(sql.columns([CODE, PREDICTED]), n, rows)
     size = (plan.design.target.classes,) * 2
-    return asked("classes and predictions", found, lambda r: placed(size, [r[CODE], r[PREDICTED]], r["n"]))
+    return asked("classes and predictions", found, lambda r: at_places(size, [r[CODE], r[PREDICTED]], r["n"]))
 
 
 def squares(plan: Plan, measures: int) -> Asked[Array]:
@@ -52,7 +52,7 @@ def squares(plan: Plan, measures: int) -> Asked[Array]:
     found = sql.grouped(sql.columns([CODE]), sums, sql.derived(each, "c"))
 
     def read(rows: Rows) -> Array:
-        return placed((classes, measures), [rows[CODE]], np.column_stack([rows[name] for name in names]))
+        return at_places((classes, measures), [rows[CODE]], np.column_stack([rows[name] for name in names]))
 
     return asked("squares of what rows add", found, read)
 

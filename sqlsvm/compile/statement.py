@@ -55,7 +55,7 @@ def one_number(rows: Rows) -> float:
     return found
 
 
-def placed(shape: tuple[int, ...], places: Sequence[Values], values: Values) -> Array:
+def at_places(shape: tuple[int, ...], places: Sequence[Values], values: Values) -> Array:
     """The values at their places, which are counted from 1; 0 elsewhere."""
     found = np.zeros(shape)
     found[tuple(each.astype(int) - 1 for each in places)] = values.astype(float)

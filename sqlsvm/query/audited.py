@@ -6,7 +6,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlsvm.errors import QueryError
-from sqlsvm.query.ir import Feature, Fold
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import Feature, FeatureQuery, Fold
 from sqlsvm.query.named import meant
 from sqlsvm.query.parse import parse
 
@@ -46,3 +47,12 @@ def apart(outputs: tuple[Feature, ...], texts: Sequence[str]) -> tuple[tuple[Fea
         if f.own is not None:
             raise QueryError(f"{names[f.name]} cannot be audited: it uses several relations", hint=HINT)
     return own, tuple(replace(f, name=names[f.name]) for f in audited)
+
+
+OUTPUT = "fair:{}"
+
+
+def widened(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """The audited columns are the last numbers among the features: their covariances with the others are measured."""
+    named = tuple(replace(f, name=OUTPUT.format(f.name)) for f in query.audited)
+    return replace(query, features=(*query.features, *named), audited=())

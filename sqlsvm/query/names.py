@@ -1,8 +1,8 @@
 """What a name in the query means, by the rules of the engine.
 
-sqlglot's `qualify` changes the case of names and quotes them, which breaks mixed-case names. Here `fold` gives the
-meaning of an identifier, columns are looked up among those that the database described, and the result is always
-`"alias"."real column name"`.
+`fold` gives the meaning of an identifier, columns are looked up among those that the database described, and the result
+is always `"alias"."real column name"`. sqlglot's `qualify` finds the same if all names are quoted first, but it has no
+message that says which names are near (docs/internals.md).
 """
 
 import re

@@ -16,7 +16,7 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.rewrites.audit import OUTPUT, widened
+from sqlsvm.query.audited import OUTPUT, widened
 from sqlsvm.run.checks import check_some
 from sqlsvm.run.measuring import read_moments, read_top
 from sqlsvm.run.workspace import Workspace

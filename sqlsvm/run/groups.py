@@ -15,9 +15,8 @@ from time import perf_counter
 import numpy as np
 
 from sqlsvm import sql
-from sqlsvm.compile.by_group import rows_by_group, sizes_by_group
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.joined import TIMES, is_narrow
+from sqlsvm.compile.joined import TIMES, is_narrow, rows_by_group, sizes_by_group
 from sqlsvm.compile.moments import needed
 from sqlsvm.compile.prepare import node_table
 from sqlsvm.engine.base import Engine, Rows

@@ -1,9 +1,9 @@
 """The maps that options ask for, with their constants, which are facts about the data."""
 
 from sqlsvm.maps.asked import OfJoin
+from sqlsvm.maps.kinds import resolved
 from sqlsvm.maps.known import known
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.maps.resolve import resolved
 from sqlsvm.options import INDICATOR
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery

@@ -14,13 +14,15 @@ from sqlsvm.compile.moments import (
     RANGE,
     category_moments_name,
     counts_of,
+    looked,
+    missing,
     moments,
     moments_by,
     moments_name,
     multiplied,
+    partners,
     products,
 )
-from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.second_moments import Factored, second_moments
 from sqlsvm.compile.statement import Asked, Statement, in_row
 from sqlsvm.engine.base import Rows

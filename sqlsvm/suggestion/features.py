@@ -62,7 +62,7 @@ def _choose(
         chosen.leave_out(value, f"tells the label {label.value}")
     elif why := column.why_not:
         chosen.leave_out(value, why)
-    elif column.what == "date" and (_is_late(column, time) or time.kind not in DATES):
+    elif column.kind in DATES and (_is_late(column, time) or time.kind not in DATES):
         chosen.leave_out(value, f"at or after {time.value} in some rows, so set after it")
     else:
         chosen.features.append(_feature(column, time, rows, taken))
@@ -71,7 +71,7 @@ def _choose(
 def _feature(column: Looked, time: Looked, rows: Joined, taken: set[str]) -> Feature:
     value = column.value
     name = value.column.name if value.alias == rows.alias else word(f"{value.alias}_{value.column.name}")
-    if column.what != "date":
+    if column.kind not in DATES:
         return Feature(value.expression, unused([name], taken), value.alias)
     return Feature(days_between(value.expression, time.value.expression), unused([f"{name}_days"], taken), value.alias)
 

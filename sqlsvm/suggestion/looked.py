@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from sqlglot import exp
@@ -18,8 +17,6 @@ READ = 20_000
 """So many rows are looked at."""
 FEW = 50
 """Most categories of a feature."""
-
-What = Literal["number", "flag", "category", "date", "left out"]
 
 
 @dataclass(frozen=True)
@@ -83,15 +80,6 @@ class Looked:
             return False
         whole = bool(np.all(self.known == np.round(self.known)))
         return whole and float(self.known.max() - self.known.min()) + 1 == n
-
-    @property
-    def what(self) -> What:
-        if self.why_not:
-            return "left out"
-        if self.kind in DATES:
-            return "date"
-        whats: dict[str, What] = {"numeric": "number", "boolean": "flag", "categorical": "category"}
-        return whats[self.kind]
 
 
 def looked(engine: Engine, rows: Joined, values: Sequence[Value]) -> list[Looked]:

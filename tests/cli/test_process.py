@@ -12,7 +12,7 @@ TRAIN = ["train", "--dsn", "duckdb:", "--label", "y", "--query", "SELECT t.y, t.
 NOT_NEEDED = (
     "sqlsvm.ask.",
     "sqlsvm.kernel.learn",
-    "sqlsvm.maps.resolve",
+    "sqlsvm.maps.kinds",
     "sqlsvm.neural",
     "sqlsvm.run.folding",
     "sqlsvm.run.groups",

@@ -19,7 +19,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import UNNAMED
 from sqlsvm.query.ir import ENTITY, ROW, TIME
-from sqlsvm.query.rewrites import marks
+from sqlsvm.query.rewrites import split
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
@@ -462,7 +462,7 @@ def test_rows_that_cannot_be_told_apart_end_no_training(
 ) -> None:
     """Statements that only the choice adds to fail in the database."""
     wrong = parse_one("CAST('x' || 1 AS INT)")
-    monkeypatch.setattr(marks, "row_hash", lambda *_: wrong.copy())
+    monkeypatch.setattr(split, "row_hash", lambda *_: wrong.copy())
     with shop(300).created(engine), caplog.at_level(NOTE, "sqlsvm"):
         found = train(engine, "m", QUERY, by_default(in_memory=0, sample=1000))
         within_psql = settled_on(engine, QUERY, by_default())

@@ -13,7 +13,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.maps.asked import Asked, OfJoin
-from sqlsvm.maps.dates import dates
+from sqlsvm.maps.kinds import dates
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict

@@ -22,9 +22,9 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, QueryError, SqlsvmError
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Asked, OfJoin
+from sqlsvm.maps.kinds import resolved
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.maps.net import compiled as compiled_network
-from sqlsvm.maps.resolve import resolved
 from sqlsvm.measures import MEASURES
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores

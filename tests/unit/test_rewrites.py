@@ -10,11 +10,11 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column
-from sqlsvm.query import FeatureQuery, Relation, Term
+from sqlsvm.query import FeatureQuery, Relation, Term, audited
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import Made
 from sqlsvm.query.render import render
-from sqlsvm.query.rewrites import RULES, audit, groups, maps, nulls, split
+from sqlsvm.query.rewrites import RULES, groups, maps, nulls, split
 from tests.unit.queries import NoKeys, taken_apart
 
 FOLDER = Path(__file__).parent / "rewrites"
@@ -83,7 +83,7 @@ ASKED: dict[str, Rule] = {
     "part_of": part,
     "mapped": maps.mapped([Halved()]),
     "without_nulls": nulls.without_nulls,
-    "widened": audit.widened,
+    "widened": audited.widened,
 }
 EVERY = {rule.__name__: rule for rule in RULES} | ASKED
 

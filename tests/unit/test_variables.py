@@ -1,7 +1,7 @@
 """Equalities -> variables, and the filters that they imply."""
 
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.rewrites.implied_filters import implied_filters
+from sqlsvm.query.rewrites.equalities import implied_filters
 from sqlsvm.query.variables import join_variables
 from tests.unit.queries import NoKeys, read
 

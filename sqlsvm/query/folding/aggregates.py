@@ -1,13 +1,26 @@
 """An aggregate of the query -> what must be carried to its groups, and the value that it is there."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.query.folding.carried import Carried, Extreme, Total
-from sqlsvm.query.folding.values import ONE, Product, Sizes, known, leaves, owner, times, truth, value_of
+from sqlsvm.query.folding.values import (
+    ONE,
+    Carried,
+    Extreme,
+    Product,
+    Sizes,
+    Total,
+    known,
+    leaves,
+    owner,
+    times,
+    truth,
+    value_of,
+)
 from sqlsvm.query.joins import conjuncts
 
 Read = Callable[[Carried], exp.Expression]
@@ -79,10 +92,10 @@ def _count_if(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made |
 
 
 def _from_sums(
+    shown: Callable[[exp.Expression, exp.Expression], exp.Expression],
     aggregate: Aggregate,
     sizes: Sizes,
     type_: exp.DataType,
-    shown: Callable[[exp.Expression, exp.Expression], exp.Expression],
 ) -> Made | None:
     """`shown`: the sum and the number of rows -> the value, where there are rows."""
     assert aggregate.value is not None
@@ -100,14 +113,6 @@ def _from_sums(
     return (*terms, number), found
 
 
-def _sum(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    return _from_sums(aggregate, sizes, type_, lambda total, rows: total)
-
-
-def _mean(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    return _from_sums(aggregate, sizes, type_, lambda total, rows: sql.ratio(total, rows))
-
-
 def _extreme(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
     value = aggregate._conditional
     function = exp.Min if aggregate.function is exp.Min else exp.Max
@@ -115,14 +120,6 @@ def _extreme(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | 
         return _of_truths(function, value)
     extreme = Extreme(owner(value), function, value)
     return (extreme,), lambda read: read(extreme)
-
-
-def _all(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    return _of_truths(exp.Min, aggregate._conditional)
-
-
-def _any(aggregate: Aggregate, sizes: Sizes, type_: exp.DataType) -> Made | None:
-    return _of_truths(exp.Max, aggregate._conditional)
 
 
 def _of_truths(function: type[exp.Min | exp.Max], value: exp.Expression) -> Made:
@@ -133,12 +130,12 @@ def _of_truths(function: type[exp.Min | exp.Max], value: exp.Expression) -> Made
 _MADE: Mapping[type[exp.Expr], Callable[[Aggregate, Sizes, exp.DataType], Made | None]] = {
     exp.Count: _count,
     exp.CountIf: _count_if,
-    exp.Sum: _sum,
-    exp.Avg: _mean,
+    exp.Sum: partial(_from_sums, lambda total, rows: total),
+    exp.Avg: partial(_from_sums, sql.ratio),
     exp.Min: _extreme,
     exp.Max: _extreme,
     exp.AnyValue: _extreme,
-    exp.LogicalAnd: _all,
-    exp.LogicalOr: _any,
+    exp.LogicalAnd: lambda aggregate, sizes, type_: _of_truths(exp.Min, aggregate._conditional),
+    exp.LogicalOr: lambda aggregate, sizes, type_: _of_truths(exp.Max, aggregate._conditional),
 }
 _OF_SUMS = exp.Count, exp.CountIf, exp.Sum, exp.Avg

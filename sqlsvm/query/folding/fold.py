@@ -4,7 +4,8 @@ The result has the same rows, names and types. Whole numbers and decimals are ad
 differ in the last digits, because they are added up in another order.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -16,10 +17,8 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.faults import Stays, stays
 from sqlsvm.query.folding.aggregates import Aggregate, Made, aggregate_of, made
 from sqlsvm.query.folding.blocks import Blocks, blocks_of, multiplies
-from sqlsvm.query.folding.carried import Carried
-from sqlsvm.query.folding.clauses import keys, ordered, with_outputs
 from sqlsvm.query.folding.messages import Message
-from sqlsvm.query.folding.values import Size
+from sqlsvm.query.folding.values import Carried, Size
 from sqlsvm.query.forms import check_form, outer_expressions, part
 from sqlsvm.query.guards import varying
 from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Relation, Term
@@ -137,12 +136,12 @@ class _Grouping:
         self.query, self.scope = self._taken_apart()
         if not self.always and not multiplies(self.query, self._is_unique):
             raise Stays("has no more rows than one of its relations")
-        self.keys = dict.fromkeys(keys(self.select, self.scope))
+        self.keys = dict.fromkeys(_keys(self.select, self.scope))
         outputs = [self._collected(self.scope.resolve(item.unalias())) for item in self.select.expressions]
         having = self.select.args.get("having")
         left = self._collected(self.scope.resolve(having.this)) if having else None
         named = [column.name for column in self._typed(self._within(self.select))]
-        order = [self._collected_in_order(item, named) for item in ordered(self.select, self.scope, named)]
+        order = [self._collected_in_order(item, named) for item in _ordered_by(self.select, self.scope, named)]
         self._complete([*outputs, *([left] if left else []), *(o.this for o in order)])
         blocks = self._blocks()
         makes = self._made()
@@ -203,7 +202,7 @@ class _Grouping:
             spanning=tuple(joins.spanning),
         )  # fmt: skip
         self.sources = {item.alias: item.expression for item in items}
-        return query, with_outputs(joins.scope, self.select)
+        return query, _with_outputs(joins.scope, self.select)
 
     def _is_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if alias.startswith(ANSWER):
@@ -330,3 +329,42 @@ def _size(type_: exp.DataType | None) -> Size | None:
     if type_.this in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL):
         return "decimal"
     return "double" if type_.this in exp.DataType.FLOAT_TYPES else None
+
+
+# -- GROUP BY and ORDER BY: columns of relations, and outputs by their number or their alias ---------------------------
+
+
+def _with_outputs(scope: Scope, select: exp.Select) -> Scope:
+    """A name that no relation has is that of an output."""
+    meant = [
+        (scope.meaning(item.args["alias"]), item.this) for item in select.expressions if isinstance(item, exp.Alias)
+    ]
+    times = Counter(name for name, _ in meant)
+    return replace(scope, named={name: value for name, value in meant if times[name] == 1})
+
+
+def _keys(select: exp.Select, scope: Scope) -> Iterator[exp.Expression]:
+    group = select.args.get("group")
+    if group and group.args.get("all"):
+        plain = (item for item in select.expressions if not any(map(is_aggregate, item.walk())))
+        yield from (scope.resolve(item.unalias()) for item in plain)
+    for item in group.expressions if group else ():
+        is_number = isinstance(item, exp.Literal) and item.is_int
+        found = select.expressions[int(item.name) - 1].unalias() if is_number else item
+        yield scope.resolve(found.unnest())
+
+
+def _ordered_by(select: exp.Select, scope: Scope, outputs: Sequence[str]) -> list[exp.Expression]:
+    """The items of ORDER BY. A number stays, and a name alone is first that of an output."""
+    order = select.args.get("order")
+    return [_ordered(item, scope, outputs) for item in (order.expressions if order else ())]
+
+
+def _ordered(item: exp.Expression, scope: Scope, outputs: Sequence[str]) -> exp.Expression:
+    value, made = item.this, item.copy()
+    if isinstance(value, exp.Literal):
+        return made
+    alone = isinstance(value, exp.Column) and not value.args.get("table")
+    known = [n for n in outputs if alone and scope.fold(n, True) == scope.meaning(value.this)]
+    made.set("this", exp.column(known[0], quoted=True) if known else scope.resolve(value))
+    return made

@@ -16,8 +16,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.folding.blocks import Block, Blocks
-from sqlsvm.query.folding.carried import Carried, Total, summed
-from sqlsvm.query.folding.values import owner
+from sqlsvm.query.folding.values import Carried, Total, owner, summed
 from sqlsvm.query.ir import Parsed
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.render import render

@@ -4,7 +4,8 @@ SUM(p.score * (b.class + 1)) is the sum of p.score * b.class and p.score. A fact
 product has its value in the rows of the join where all of the expression is known, and is 0 in the others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import reduce
 from typing import Literal, NamedTuple
 
@@ -116,3 +117,45 @@ def _negated(product: Product) -> Product:
 def size_of(product: Product) -> Size:
     order: tuple[Size, ...] = ("whole", "decimal", "double")
     return reduce(lambda a, b: max(a, b, key=order.index), (factor.size for factor in product), "whole")
+
+
+# -- what a table sends to the next one on the way to the groups -------------------------------------------------------
+
+
+WHOLE = exp.DataType.build("DECIMAL(38, 0)")
+"""For exact sums that may be larger than a BIGINT."""
+
+
+@dataclass(frozen=True)
+class Total:
+    """SUM of a product over the rows of the join. Without factors it counts them."""
+
+    product: Product = ()
+
+    def within(self, relations: Collection[str]) -> "Total":
+        return Total(tuple(factor for factor in self.product if factor.relation in relations))
+
+    @property
+    def is_whole(self) -> bool:
+        return size_of(self.product) == "whole"
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """MIN or MAX."""
+
+    relation: str
+    function: type[exp.Min | exp.Max]
+    value: exp.Expression
+
+    def within(self, relations: Collection[str]) -> "Extreme | None":
+        return self if self.relation in relations else None
+
+
+Carried = Total | Extreme
+
+
+def summed(total: Total, value: exp.Expression) -> exp.Expression:
+    """Two sums of a BIGINT could have a product that is none."""
+    found = sql.total(value)
+    return exp.cast(found, WHOLE) if total.is_whole else found

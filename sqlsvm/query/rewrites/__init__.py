@@ -8,13 +8,12 @@ from functools import reduce
 
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import FeatureQuery
-from sqlsvm.query.rewrites.implied_filters import implied_filters
+from sqlsvm.query.rewrites.equalities import implied_filters, plain_keys
 from sqlsvm.query.rewrites.kinds import kinds
 from sqlsvm.query.rewrites.meet import meet
+from sqlsvm.query.rewrites.nulls import told
 from sqlsvm.query.rewrites.order import bridges
-from sqlsvm.query.rewrites.plain_keys import plain_keys
 from sqlsvm.query.rewrites.sums import whole_sums
-from sqlsvm.query.rewrites.told import told
 
 RULES: tuple[Rule, ...] = (bridges, meet, whole_sums, kinds, plain_keys, implied_filters, told)
 """Those that every query meets after it is taken apart, in this order."""

@@ -1,4 +1,4 @@
-"""`--nulls`: without the rows in which a feature, the label or the weight is NULL, or the label alone."""
+"""Rules about NULL: rows in which a feature, the label or the weight is NULL, and labels that tell of it."""
 
 from dataclasses import replace
 from math import nan
@@ -9,6 +9,7 @@ from sqlsvm.query.ir import FeatureQuery
 
 
 def without_nulls(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """`--nulls drop`: without the rows in which one of them is NULL."""
     for f in query.outputs:
         query = query.where(f.relation, sql.not_null(query.relation(f.relation).presence(f.expression)))
     return query
@@ -24,3 +25,15 @@ def with_label(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     if not out:
         return query
     return replace(query.where(label.relation, sql.not_null(label.expression.copy())), unlabelled=out)
+
+
+def told(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """Whose rows the label tells of: those of its own relation, or, if it has a value where a LEFT JOIN finds no row,
+    those that look for it: COALESCE(c.churned, FALSE), c.id IS NOT NULL."""
+    if query.label is None or (alias := query.label.relation) not in query.parents:
+        return query
+    if not facts.is_known_of_nothing(query.relation(alias), query.label.value):
+        return query
+    while alias in query.parents:
+        alias = query.parents[alias]
+    return replace(query, tells_of=alias)

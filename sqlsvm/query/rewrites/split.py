@@ -29,7 +29,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Values
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query.facts import Facts, Rule, one
-from sqlsvm.query.ir import ENTITY, ROW, VALUE, FeatureQuery, Moment
+from sqlsvm.query.ir import ENTITY, ROW, TIME, VALUE, FeatureQuery, Moment
 from sqlsvm.query.named import column_named, output_named
 from sqlsvm.query.shown import showing
 from sqlsvm.solve.arrays import Array, Indices, Mask
@@ -394,3 +394,26 @@ def _number_written(value: exp.Expression) -> exp.Expression:
     is_small = sql.less(exp.Abs(this=value.copy()), sql.number(WHOLE))
     whole = sql.every([is_small, sql.equal(value, exp.Floor(this=value.copy()))])
     return sql.case(whole, sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.digits(value.copy()))
+
+
+# -- marks -------------------------------------------------------------------------------------------------------------
+
+
+DIFFERENT = 2**31 - 1
+"""So many numbers there are: of the rows of a sample hardly two get the same."""
+
+
+def telling(by: str | None) -> Rule:
+    """With what a row of a sample tells of its row of the label's relation: which one it is, its entity (`by` has
+    these), and its time. They are numbers, and the join repeats them as it repeats the label. So parts of a sample can
+    be made of whole rows of the label's relation."""
+
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        def number(by: str | None) -> exp.Expression:
+            return sql.double(row_hash(query, facts, deciding(query, by, facts), 0, DIFFERENT))
+
+        entity = {} if by is None else {ENTITY: number(by)}
+        time = {TIME: query.time.value} if query.time else {}
+        return replace(query, marks={ROW: number(None), **entity, **time})
+
+    return rule
