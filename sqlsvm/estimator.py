@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from numbers import Real
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.by_group import ByGroup
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Named, Residuals
-from sqlsvm.model.memory import Frame, chances, scores
+from sqlsvm.model.memory import Expression, Frame, Input, chances, scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import STEEPEST, normalised
 from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE
@@ -354,25 +354,33 @@ class Relational(Fitted):
             self._sklearn_output_config = {"transform": transform}  # `clone` of scikit-learn keeps it by this name
         return self
 
-    def _output(self, X: Frame, values: Values, name: str, columns: Iterable[object] = ()) -> Any:
+    def _output(self, X: Input, values: Values, name: str, columns: Iterable[object] = ()) -> Values:
+        """An array by its type, as in scikit-learn, also where set_output asks for frames."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
-        return like(X, values, name, columns, None if kind == "default" else kind)
+        found: Values = like(X, values, name, columns, None if kind == "default" else kind)
+        return found
 
-    def decision_function(self, X: Frame) -> Any:
+    def decision_function(self, X: Input) -> Values:
         """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it. With more
         than two classes, one column for each of classes_."""
         return self._output(X, self._scores(X), SCORE, getattr(self, "classes_", ()))
 
-    def _scores(self, X: Frame) -> Values:
+    def _scores(self, X: Input) -> Values:
         return self._of_each(scores, X)
 
-    def _of_each(self, of: Callable[[Model, Frame], Values], X: Frame) -> Values:
+    def _of_each(self, of: Callable[[Model, Frame], Values], X: Input) -> Values:
         """With more than two classes, a column for each."""
         model = self._fitted()
         rows = columns_of(checked_rows(self, X) if hasattr(self, "n_features_in_") else X)
         return np.column_stack([of(part, rows) for part in model.against_others]) if model.kinds else of(model, rows)
 
-    def predict(self, X: Frame | Database, query: Query | None = None) -> Any:
+    @overload
+    def predict(self, X: Expression) -> Any: ...
+    @overload
+    def predict(self, X: Input) -> Values: ...
+    @overload
+    def predict(self, X: Database, query: Query) -> Any: ...
+    def predict(self, X: Input | Database, query: Query | None = None) -> Any:
         """predict(frame): the prediction for each row in memory: the label's own value, or the score if the label is a
         number. A row with a NULL is refused, if no mean was trained for it; of a number it is nan.
 
@@ -385,7 +393,7 @@ class Relational(Fitted):
             found = engine.fetch(predicting.predict(engine, model, text, probability=model.likely))
         return frame_of(found, next(map(kind_of, X.values()), None) if isinstance(X, Mapping) else None)
 
-    def _predicted(self, X: Frame) -> Values:
+    def _predicted(self, X: Input) -> Values:
         return self._scores(X)
 
     def describe(self, database: Database | None = None, query: Query | None = None) -> Description:
@@ -459,7 +467,7 @@ class RelationalSVC(Relational):
         super()._take(model)
         self.classes_ = np.array(model.trained_on.label_values)
 
-    def _predicted(self, X: Frame) -> Values:
+    def _predicted(self, X: Input) -> Values:
         """The positive value where the score is above 0; of more classes, that with the largest score."""
         found = self._scores(X)
         place = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
@@ -471,7 +479,7 @@ class RelationalSVC(Relational):
             raise DataError(f"{lost.sum():,} rows have no score: a feature is missing in them", hint=hint)
         return np.asarray(predicted)
 
-    def score(self, X: Database | Frame = None, y: Any = None) -> float:
+    def score(self, X: Database | Input = None, y: Any = None) -> float:
         """The accuracy: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and
         score() of those that its own query has now. If these are of frames that changed after the training, a warning
         says so."""
@@ -479,7 +487,7 @@ class RelationalSVC(Relational):
             return float(np.mean(self._predicted(X) == np.asarray(y)))
         return self._value("accuracy", X, y)
 
-    def predict_proba(self, X: Frame) -> Any:
+    def predict_proba(self, X: Input) -> Values:
         """For each row the probability of each of classes_, if the model has one: `probability` asks for it, and the
         logistic loss has one of its own. nan for a row with a NULL, if no mean was trained for it. More than two
         classes are each fitted against all others, and their probabilities divided by the sum."""
@@ -533,7 +541,7 @@ class RelationalSVR(Relational):
 
     of_numbers = True
 
-    def score(self, X: Database | Frame = None, y: Any = None) -> float:
+    def score(self, X: Database | Input = None, y: Any = None) -> float:
         """R^2: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and score() of
         those that its own query has now. nan if the label is the same in all rows."""
         if y is not None and not isinstance(y, str):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlglot import exp
@@ -241,12 +241,16 @@ def _features(engine: Engine, suggestion: Suggestion, at: Any) -> dict[str, Valu
         return engine.fetch(input_rows(engine, tree.sql(engine.dialect)))
 
 
+T = TypeVar("T")
+
+
 @in_python
-def split(rows: Any, time: str, holdout: float | str = SHARE, gap: float | str | None = None) -> tuple[Any, Any]:
+def split(rows: T, time: str, holdout: float | str = SHARE, gap: float | str | None = None) -> tuple[T, T]:
     """A frame in two: its earlier rows, and the latest ones, as `time`, `holdout` and `gap` of the estimators do it.
 
     `holdout` is the share of the latest rows, or the time of the first of them; `gap` leaves so much before it out."""
-    values = _times(rows[time])
+    table: Any = rows
+    values = _times(table[time])
     known = np.sort(values[values == values])
     is_share = not isinstance(holdout, str)
     start: Any = known[int((1.0 - float(holdout)) * len(known))] if is_share else _as_time(str(holdout), values)
@@ -256,7 +260,7 @@ def split(rows: Any, time: str, holdout: float | str = SHARE, gap: float | str |
         raise DataError(
             f"no rows are {'later' if earlier.any() else 'earlier'} than {start}", hint="take another start"
         )
-    return _of(rows, earlier), _of(rows, later)
+    return _of(table, earlier), _of(table, later)
 
 
 def _as_time(start: str, values: Values) -> Any:

@@ -106,7 +106,7 @@ def _counted(classed: Classed) -> Array:
 
 
 def _chances(classed: Classed) -> Mapping[str, tuple[float, float]]:
-    steps.info("counting what the probabilities cost")
+    steps.info("counting the losses of the probabilities")
     problem = classed.problem
     found = problem.work.ask(
         compiled.chances(problem.plan, [partial(chance, curve) for curve in classed.curves]), classed.parameters

@@ -6,7 +6,7 @@ categories one row takes 4 s there and 10 ms with a dictionary; 100,000 rows of 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,16 @@ class Frame(Protocol):
     """Columns by name: a mapping, a data frame, a structured array."""
 
     def __getitem__(self, name: str, /) -> Any: ...
+
+
+Input: TypeAlias = Frame | Sequence[Sequence[Any]] | Values
+"""For a model of X and y also a list of rows, or an array."""
+
+
+class Expression(Protocol):
+    """Rows that a database makes: of ibis, or a relation of DuckDB."""
+
+    def execute(self, *args: Any, **options: Any) -> Any: ...
 
 
 def scores(model: Model, frame: Frame) -> Values:

@@ -47,9 +47,9 @@ def at_random(query: FeatureQuery, facts: Facts) -> str | None:
         return None
     dates = [c.name for c in relation.columns if c.kind in DATES]
     entity, date = _entity(query, facts), dates[0] if len(dates) == 1 else None
-    both = [f"rows with the same {entity} (--split-by {entity})"] if entity else []
-    both += [f"earlier and later ones (--time {date})"] if date else []
-    return f"the rows are split at random: on both sides are {' and '.join(both)}" if both else None
+    both = [f"rows with equal {entity} (--split-by {entity})"] if entity else []
+    both += [f"earlier and later rows (--time {date})"] if date else []
+    return f"the split is random: {' and '.join(both)} are on both sides" if both else None
 
 
 def _entity(query: FeatureQuery, facts: Facts) -> str | None:
@@ -91,7 +91,7 @@ def nulls(problem: Data) -> Iterator[str]:
     if some:
         said = (" is NULL", " of the rows"), *[("", "")] * len(some)
         each = [f"{name}{a} in {share(n, moments.n)}{b}" for (n, name), (a, b) in zip(some, said, strict=False)]
-        yield f"{listed(each)}: the mean of the others stands there, unless --nulls says otherwise"
+        yield f"{listed(each)}: the mean stands there, and --nulls has other ways"
 
 
 def ids(problem: Data) -> Iterator[str]:

@@ -60,7 +60,7 @@ def next_of(label_next: str | None, **options: Any) -> Next | None:
     if "within" not in given:
         raise OptionError("--label-next needs --within", hint="add --within '90 days': how far the label looks ahead")
     if len(given.keys() & {"none", "sum", "count"}) > 1:
-        raise OptionError("of --count, --sum and --none only one says what the label is", hint="take one of them")
+        raise OptionError("--count, --sum and --none exclude each other", hint="take one of them")
     given.pop("count", None)
     return Next(label_next, **given)
 

@@ -180,5 +180,5 @@ def test_what_cannot_be(engine: Engine) -> None:
         next_of("orders", within=None)
     with pytest.raises(OptionError, match="--within is only for --label-next"):
         next_of(None, within="5 days")
-    with pytest.raises(OptionError, match="only one says what the label is"):
+    with pytest.raises(OptionError, match="--count, --sum and --none exclude each other"):
         next_of("orders", within="5 days", sum="amount", none=True)

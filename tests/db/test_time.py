@@ -206,12 +206,12 @@ def test_a_random_split_is_said(engine: Engine, caplog: pytest.LogCaptureFixture
     def said(text: str, **more: Any) -> list[str]:
         caplog.clear()
         train(engine, "m", text, training(**options, **more))
-        return [r.getMessage() for r in caplog.records if "at random" in r.getMessage()]
+        return [r.getMessage() for r in caplog.records if "split is random" in r.getMessage()]
 
-    both = "on both sides are rows with the same c (--split-by c) and earlier and later ones (--time day)"
-    assert said(QUERY) == [f"note: the rows are split at random: {both}"]
-    alone = "on both sides are earlier and later ones (--time day)"
-    assert said("SELECT y, x FROM o") == [f"note: the rows are split at random: {alone}"]
+    both = "rows with equal c (--split-by c) and earlier and later rows (--time day) are on both sides"
+    assert said(QUERY) == [f"note: the split is random: {both}"]
+    alone = "earlier and later rows (--time day) are on both sides"
+    assert said("SELECT y, x FROM o") == [f"note: the split is random: {alone}"]
     assert said(QUERY, split_by="c") == []
     assert said(QUERY, time="day") == []
     assert said("SELECT y, x FROM (SELECT y, x FROM o) AS s") == []
