@@ -374,3 +374,32 @@ def test_names_and_categories_in_pages_and_notebooks(place: Place) -> None:
         tags.feed(page)
         assert not tags.found & {"script", "img", "onerror", "onload", "javascript:", "iframe", "b"}
     assert sum("alert(1)" in page for page in pages) >= 4
+
+
+def test_install_grants_what_is_asked_for(place: Place) -> None:
+    """Not what the owner of the database has set for each session."""
+    name = value(place.engine, "SELECT CURRENT_DATABASE() AS v")
+    for kind in ("reader", "trainer"):
+        typed(place.engine, f'ALTER DATABASE "{name}" SET sqlsvm.{kind} = {exp.Literal.string(MALLORY).sql()}')
+    with logins(place.engine, place.dsn, reader := f"reader {os.getpid()}"), connect(place.dsn) as engine:
+        install(engine, readers=[reader])
+        rights = "SELECT has_table_privilege({}, 'sqlsvm.versions', '{}') AS v"
+        asked = ((reader, "SELECT"), (MALLORY, "SELECT"), (MALLORY, "INSERT"))
+        quoted = ((exp.Literal.string(who).sql(), right) for who, right in asked)
+        assert [bool(value(place.engine, rights.format(*each))) for each in quoted] == [True, False, False]
+    typed(place.engine, f'ALTER DATABASE "{name}" RESET ALL')
+
+
+def test_the_zone_of_a_session_is_that_of_the_model(place: Place) -> None:
+    hours = "SELECT timestamptz '2026-01-01 00:30+00' + n * interval '1 hour' AS at FROM generate_series(1, 48) AS n"
+    tokyo = "extract(hour FROM at AT TIME ZONE 'Asia/Tokyo') < 12"
+    typed(place.engine, f"CREATE TABLE public.e AS SELECT at, {tokyo} AS y FROM ({hours}) AS h")
+    name, found = value(place.engine, "SELECT CURRENT_DATABASE() AS v"), []
+    for zone in ("Asia/Tokyo", "UTC"):
+        typed(place.engine, f"ALTER DATABASE \"{name}\" SET TimeZone = '{zone}'")
+        with connect(place.dsn) as engine:
+            if zone != "UTC":
+                open_store(engine).save(train(engine, "m", "SELECT y, extract(hour FROM at) AS h FROM e", TRAINING))
+            found.append(evaluate_model(engine, open_store(engine).load("m")).accuracy.value)
+    assert found == [1.0, 1.0]
+    typed(place.engine, f'ALTER DATABASE "{name}" RESET ALL')
