@@ -54,7 +54,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 20
+FORMAT = 21
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 

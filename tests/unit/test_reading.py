@@ -179,6 +179,8 @@ _FORM_9 = (
 _FORM_10 = _FORM_9 | {"by", "groups", "skipped", "ungrouped", "why"}
 _FORM_14 = _FORM_10 | {"times", "digests", "chosen"}
 _FORM_14 |= {"options", "loss", "strength", "measure", "split", "rows", "tried", "mean", "error", "parts"}
+_FORM_20 = _FORM_14 | {"label_width", "l1", "threshold", "share", "base", "origin", "of"}
+_FORM_20 |= {"typed", "names", "zone", "schema", "name", "oids", "owner"}
 FIELDS = {
     1: _FORM_1,
     2: _FORM_2,
@@ -200,9 +202,8 @@ FIELDS = {
     18: _FORM_14 | {"label_width", "l1", "threshold", "share"},
     19: _FORM_14
     | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"},
-    20: _FORM_14
-    | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"}
-    | {"base", "origin", "of"},
+    20: _FORM_20,
+    21: _FORM_20 | {"cut"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
 form 17 classes."""
