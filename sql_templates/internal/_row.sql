@@ -7,8 +7,9 @@ RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog,
 DECLARE
     facts CONSTANT jsonb := body -> 'trained_on';
     part CONSTANT jsonb := body || coalesce(body #> '{groups,0,classes,0}', body #> '{groups,0}', body #> '{classes,0}', '{}');
+    row text;
 BEGIN
-    RETURN (
+    FOR row IN  -- an error in a loop over rows does not repeat the whole query
         WITH known AS MATERIALIZED (
             SELECT w.n, w.entry ->> 'feature' AS name, w.entry -> 'category' AS category, false AS booleans,
                 w.entry ->> 'missing' IS NOT NULL OR w.entry ->> 'category' IS NOT NULL AND body ->> 'nulls' <> 'drop' AS optional
@@ -51,5 +52,8 @@ BEGIN
                             AND k.category::float4::text::numeric = t.said::numeric THEN 1 END END AS likeness
                 FROM known AS k
                 WHERE t.may_differ AND k.name = t.name AND jsonb_typeof(k.category) = CASE t.type WHEN 'text' THEN 'string' ELSE 'number' END) AS s
-            WHERE s.likeness > 0 ORDER BY s.likeness DESC LIMIT 1) AS m ON true);
+            WHERE s.likeness > 0 ORDER BY s.likeness DESC LIMIT 1) AS m ON true
+    LOOP
+        RETURN row;
+    END LOOP;
 END $$;

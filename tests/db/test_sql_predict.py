@@ -22,7 +22,7 @@ from tests.ground.models import HOSTILE, model
 from tests.ground.opened import Wish, joined
 from tests.ground.reference import naive
 from tests.ground.schemas import random_world
-from tests.psql import answer, complaint
+from tests.psql import answer, complaint, psql
 from tests.typed import asked, typed
 
 
@@ -285,6 +285,14 @@ def test_a_view_of_scores_and_predictions(installed: Engine, dsn: str) -> None:
     assert (first, counts, second, summed) == ('"seen wares"', "100|100|100|100", "public.summed", "100")
     assert plan[0] == "Seq Scan on public.wares r"
     assert [line for line in plan if "sqlsvm" in line or "->" in line] == []
+
+
+def test_an_error_of_one_row_is_short(installed: Engine, dsn: str) -> None:
+    """PostgreSQL adds where it was raised, and with that the text of a query that it was raised in."""
+    open_store(installed).save(modelled([number("x", 1.0)], 0.5, name="short"))
+    said = psql(dsn, "SELECT sqlsvm.predict('short', '{\"y\": 1}')", {})
+    assert 'the features have no "x", which the model needs' in said.err
+    assert "jsonb_array_elements" not in said.err
 
 
 def test_a_view_of_rows_that_lack_a_column(installed: Engine, dsn: str) -> None:
