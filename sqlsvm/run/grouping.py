@@ -14,7 +14,7 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.data import Data
 from sqlsvm.run.groups import Group, Groups, Progress
 from sqlsvm.run.making import Making
-from sqlsvm.run.notes import BY_CHANCE, DEFAULT, NAMED, PREDICTS, UNMEASURED, listed
+from sqlsvm.run.notes import BY_CHANCE, DEFAULT, DOUBLES, NAMED, PREDICTS, UNMEASURED, listed
 from sqlsvm.run.training import Training
 
 
@@ -94,6 +94,8 @@ class Grouping:
         if nothing := [str(of.value) for of, part in each if part.converged and part.gap > tol]:
             said = "no more than what rounding may add to sums of such numbers: it may be 0"
             yield f"the objective of {model.by} {listed(nothing)} is {said}"
+        if lost := [str(of.value) for of in model.groups if any(DOUBLES in note for note in of.notes)]:
+            yield f"most of the gap of {model.by} {listed(lost)} {DOUBLES}"
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
             hint = "; try --class-weight balanced" if self._training.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {listed(ones)}{hint}"

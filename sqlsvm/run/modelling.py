@@ -21,7 +21,17 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import meanings
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.notes import constants, ids, made_once, moving, nulls, one_class, only_class, predicts_one
+from sqlsvm.run.notes import (
+    DOUBLES,
+    constants,
+    ids,
+    made_once,
+    moving,
+    nulls,
+    one_class,
+    only_class,
+    predicts_one,
+)
 from sqlsvm.run.problems import Problem
 from sqlsvm.run.rounding import is_far
 from sqlsvm.run.training import Training
@@ -191,7 +201,7 @@ def _of_proof(training: Training, solution: Solution) -> Iterator[str]:
         yield "the objective is 0: no weights can be better"
     if not solution.converged and solution.parts and solution.parts.largest == "rounding":
         share = solution.parts.rounding
-        yield f"{share:.2g} of the gap is what the rounding of sums of doubles may do: more passes prove no more"
+        yield f"{share:.2g} of the gap {DOUBLES}"
 
 
 def trained_on(engine: Engine, text: str, problem: Data) -> TrainedOn:

@@ -25,6 +25,7 @@ from sqlsvm.times import DATES
 
 UNLIKELY = 0.9
 """With less than this share of what a model must cost that predicts one class only, nothing is counted."""
+DOUBLES = "is what the rounding of sums of doubles may do: more passes prove no more"
 PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
 DEFAULT, BY_CHANCE = "has its default", "the choice may be by chance"
 NAMED = 5

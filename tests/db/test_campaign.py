@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.run.train import train_each
 from tests.ground.campaign import VARIED, drawn, run
 
 FOUND = (1020, 2027, 10005, 20139, 101013, 130163, 300055)
@@ -56,3 +57,13 @@ def test_psql_finds_a_proof(installed: Engine, seed: int) -> None:
     found = run(installed, drawn(seed))
     assert found.converged
     assert found.passes < 20
+
+
+def test_groups_that_rounding_keeps_open_are_named(shared_engine: Engine) -> None:
+    """A label of 10^5 whose deviation is 10^-8: nothing said why the gap of its groups stayed open."""
+    case = drawn(310058)
+    with case.join.created(shared_engine):
+        (model,) = train_each(shared_engine, case.join.query, {"m": case.trained})
+    (note,) = [note for note in model.notes if note.startswith("most of the gap of g ")]
+    assert note.endswith("more passes prove no more")
+    assert not model.converged
