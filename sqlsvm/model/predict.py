@@ -164,7 +164,7 @@ def _text(found: exp.Expr, dialect: str) -> str:
     found = sql.with_offsets(found) if language and language.pulls_up else found
     for string in [*found.find_all(exp.Literal)] if language and language.escapes else ():
         if string.is_string and "\\" in string.name:
-            string.replace(exp.ByteString(this=string.name.replace("\\", "\\\\")))
+            string.replace(exp.ByteString(this=string.name))
     return found.sql(dialect=dialect)
 
 

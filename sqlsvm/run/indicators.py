@@ -13,13 +13,16 @@ from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import listed
 from sqlsvm.solve.arrays import Mask
-from sqlsvm.solve.choosing import Candidate, Measuring, Part, Tried, is_better, path, unseen
+from sqlsvm.solve.choosing import TENTH, Candidate, Measuring, Part, Tried, difference, error_of_mean, path, unseen
 from sqlsvm.solve.penalty import Penalty
 
 FEWEST = 10
 """Rows of the sample with a NULL, and rows without."""
-TELLS = 1.0
-"""Standard errors."""
+TELLS = 2.0, 1.0
+"""Standard errors. The fewer there are, the more the parts must say."""
+SURE = 2.0
+"""Of what the parts say, times those."""
+TINY = 1e-300
 WEAKER = (1.0, 10.0, 100.0)
 """With more columns a weaker penalty may be the best one."""
 
@@ -41,24 +44,30 @@ class Helping(Exception):
 def helping(
     problem: Data, drawn: Drawn, own: Candidate, best: Tried, parts: Sequence[Part], measuring: Measuring, measure: str
 ) -> Helping | None:
-    """With the columns that tell something where they are NULL, if together they are better by more than an error."""
-    query = problem.plan.tree.query
-    flags = {
-        name: flag for name, flag in _different(query, problem.plan.design, drawn) if _tells(flag, own, best, parts)
-    }
-    if not flags:
-        return None
-    samples = [replace(each, rows=each.rows.wider([*flags.values()]), optima={}) for each in own.samples]
+    """With the columns that tell something where they are NULL, if together they are better by more than an error:
+    those that surely tell something, and then also the others."""
+    query, found, names = problem.plan.tree.query, best, list[str]()
+    flags = dict(_different(query, problem.plan.design, drawn))
+    errors = {name: _told(flag, own, best, parts) for name, flag in flags.items()}
+    for least in TELLS:
+        more = [name for name in flags if errors[name] > least]
+        if len(more) > len(names):
+            tried = _with([flags[name] for name in more], own, best, parts, measuring)
+            gain, error = difference(tried, found, smaller=measuring.smaller)
+            if gain > max(SURE / least * error, TENTH * error_of_mean(tried)):
+                found, names = tried, more
+    return Helping(query, names, f"the {measure.replace('_', ' ')} is {best.mean:.4g}") if names else None
+
+
+def _with(flags: Sequence[Mask], own: Candidate, best: Tried, parts: Sequence[Part], measuring: Measuring) -> Tried:
+    samples = [replace(each, rows=each.rows.wider(flags), optima={}) for each in own.samples]
 
     def penalties(strength: float) -> list[Penalty]:
         return [each.wider(len(flags)) for each in own.penalties(strength)]
 
     wider = replace(own, samples=samples, penalties=penalties)
     tried = path(wider, parts, measuring, [best.strength / factor for factor in WEAKER])
-    best_of = (min if measuring.smaller else max)(tried, key=lambda each: each.mean)
-    if not is_better(best_of, best, smaller=measuring.smaller):
-        return None
-    return Helping(query, [*flags], f"the {measure.replace('_', ' ')} is {best.mean:.4g}")
+    return (min if measuring.smaller else max)(tried, key=lambda each: each.mean)
 
 
 def _different(query: FeatureQuery, design: Design, drawn: Drawn) -> Iterator[tuple[str, Mask]]:
@@ -77,13 +86,12 @@ def _different(query: FeatureQuery, design: Design, drawn: Drawn) -> Iterator[tu
             yield names[0], flag
 
 
-def _tells(flag: Mask, own: Candidate, best: Tried, parts: Sequence[Part]) -> bool:
-    """Where it is NULL, does the loss of rows that were not seen fall with a higher score, or a lower one?"""
+def _told(flag: Mask, own: Candidate, best: Tried, parts: Sequence[Part]) -> float:
+    """By so many errors the loss of rows that were not seen falls, where it is NULL, with a higher or a lower score."""
     rows, scores = unseen(replace(best, placed=()), parts)
-    here = flag[rows] - flag[rows].mean()
+    here, found = flag[rows] - flag[rows].mean(), 0.0
     for sample, own_scores in zip(own.samples, scores, strict=True):
         signs = sample.signs[rows]
         pull = here * sample.weights[rows] * signs * own.loss.slope(sample.origins[rows] - signs * own_scores)
-        if abs(pull.sum()) > TELLS * np.sqrt(pull @ pull):
-            return True
-    return False
+        found = max(found, abs(float(pull.sum())) / max(float(np.sqrt(pull @ pull)), TINY))
+    return found

@@ -107,7 +107,7 @@ def signal(engine: Engine) -> Engine:
         """
         CREATE TABLE d AS SELECT g AS k, COS(g) AS z, SIN(3 * g) AS w FROM GENERATE_SERIES(0, 24) AS r(g);
         CREATE TABLE f AS SELECT g % 40 AS k, CASE WHEN g % 3 > 0 THEN SIN(g) END AS x, COS(3 * g) AS u,
-            CASE WHEN SIN(7 * g) > 0 THEN COS(5 * g) END AS noise,
+            CASE WHEN (g * 7919) % 1009 < 500 THEN COS(11 * g) END AS noise,
             SIN(5 * g) + CASE WHEN g % 3 = 0 THEN 1 ELSE 0 END + CASE WHEN g % 40 > 24 THEN -1 ELSE 0 END > 0 AS y
         FROM GENERATE_SERIES(0, 1199) AS r(g);
         """,
