@@ -67,6 +67,10 @@ def test_rows_in_memory_are_measured_from_the_mean_by_their_weights() -> None:
     np.testing.assert_array_equal(rows[CODE], y - target.centre)
     assert found.design.coordinates[1].origin == pytest.approx(weights @ x / 0.4)
     np.testing.assert_array_equal(rows["x1"], x - found.design.coordinates[1].origin)
+    near, _ = centred_rows(
+        replace(plan, design=design), {CODE: y, "x1": np.array([-1.0, 1.0, 2.0])}, weights, "standard"
+    )
+    assert near.design.coordinates[1].origin == 0.0
     same, before = centred_rows(replace(plan, design=design), {CODE: y, "x1": x}, 0.0 * weights, "standard")
     assert (same.design, before["x1"] is x) == (design, True)
 

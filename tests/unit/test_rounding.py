@@ -126,9 +126,3 @@ def test_counts_that_doubles_do_not_hold_are_rounded() -> None:
     found.moments = replace(found.moments, n=2.0**53)
     plain.moments = replace(plain.moments, n=2.0**53 - 1.0)
     assert rounding(found).share > 2.0 * rounding(plain).share
-
-
-def test_a_row_of_a_shared_bag_is_two_terms() -> None:
-    found, twice = (problem(planned(tree("0-1"), 0, features="0 1")) for _ in range(2))
-    found.rows, twice.rows = 3.0, 6.0
-    assert rounding(found, whole=False, shared={0}).share == pytest.approx(rounding(twice, whole=False).share)
