@@ -7,7 +7,7 @@ class share their cuts: a cut bounds the mean loss, so it does not know the pena
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from sqlsvm.run.clock import Clock
@@ -135,12 +135,12 @@ class Problems:
         return self.data.key._replace(code=self._classes[0].plan.design.target.chosen, loss=loss)
 
     def place(self, beta: Array) -> Place:
-        """That of the scores of weights. The mean is that of all rows."""
+        """That of the scores of weights. The mean is that of all rows, if the rows of each category were counted."""
         data, drawn = self.data, self.data.drawn or self.some
         if drawn is None:
             drawn = self.drawn(next(iter(self.trainings.values())))
         mean = float(data.scaling.from_raw(data.moments.total / data.moments.n) @ beta)
-        return Place.of(drawn.rows.scores(beta), drawn.weights, mean)
+        return Place.of(drawn.rows.scores(beta), drawn.weights, mean if isfinite(mean) else None)
 
     def threshold(self, training: Training, beta: Array) -> float:
         """The score from which on a row is of the positive class."""

@@ -54,7 +54,7 @@ def test_a_run_has_the_certificate_and_pyfunc_its_scores(svc: RelationalSVC) -> 
     assert (found["probability"] == svc.predict_proba(frame)[:, 1]).all()
     again = load_model(info.model_uri)
     assert np.all(again.coef_ == svc.coef_)
-    assert again.get_params() == svc.get_params() | {"intercept": True}
+    assert again.get_params() == svc.get_params() | {"intercept": True, "nulls": "mean"}
 
 
 def test_a_run_of_the_caller_goes_on(svc: RelationalSVC) -> None:

@@ -56,9 +56,10 @@ def joined() -> pd.DataFrame:
 
 
 def same(one: Relational, other: Relational) -> bool:
-    """The intercept that nobody has named is that of the training in a model that was kept."""
+    """What nobody has named is that of the training in a model that was kept."""
     params = (
-        {"intercept": True} | {k: v for k, v in each.get_params().items() if v is not None} for each in (one, other)
+        {"intercept": True, "nulls": "mean"} | {k: v for k, v in each.get_params().items() if v is not None}
+        for each in (one, other)
     )
     return bool(np.all(one.coef_ == other.coef_)) and next(params) == next(params)
 

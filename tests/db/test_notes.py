@@ -87,7 +87,7 @@ def test_a_sample_of_both_classes_is_enough(engine: Engine, statements: list[str
     model = train(engine, "m", "SELECT y, x FROM f", training(lam=1e-3, sample=500, in_memory=0))
     assert model.notes == ()
     assert model.objective > 0.9
-    assert sum(" AS b" in s for s in statements) == model.passes
+    assert sum(" AS b" in s and "pg_catalog" not in s for s in statements) == model.passes
 
 
 @pytest.mark.parametrize("scale", ["standard", "maxabs", "none"])
@@ -114,7 +114,7 @@ def test_a_nearly_constant_model_is_not_looked_at(engine: Engine, statements: li
     build(engine, "CREATE TABLE f AS SELECT SIN(g) AS x, g % 10 = 0 AS y FROM GENERATE_SERIES(0, 9999) AS r(g)")
     model = train(engine, "m", "SELECT y, x FROM f", training(lam=1e-3))
     assert model.notes == ("the model predicts False for every row of the join: try --class-weight balanced",)
-    assert sum(" AS b" in s for s in statements) == model.passes
+    assert sum(" AS b" in s and "pg_catalog" not in s for s in statements) == model.passes
 
 
 def test_rows_that_are_left_out(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:

@@ -101,7 +101,8 @@ def shares(options: Mapping[str, Any], rows: Rows, sign: Values) -> tuple[Rows, 
     weights = options.get("class_weight")
     if weights == "balanced":
         each = [share[sign == s].sum() for s in (-1.0, 1.0)]
-        share = share * np.where(sign > 0, sum(each) / each[1], sum(each) / each[0])
+        own = [sum(each) / n if n else 0.0 for n in each]
+        share = share * np.where(sign > 0, own[1], own[0])
     elif weights:
         share = share * np.where(sign > 0, weights[1], weights[0])
     return rows, share / share.sum(), sign
