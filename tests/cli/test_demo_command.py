@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,9 @@ def test_it_may_be_made_again(engine: Engine) -> None:
     for _ in range(2):
         made = make(engine)
     assert rows(engine, f"{SCHEMA}.items") == 100_000
+    if engine.dialect == "duckdb":  # it is in memory
+        assert "  sqlsvm demo --dsn duckdb:shop.duckdb  # in a file" in next_steps(made)
+        made = replace(made, url="duckdb:shop.duckdb", kept=True)
     said = next_steps(made)
     assert "With the query above in shop.sql:\n" in said
     assert "--label returned --query shop.sql" in said
