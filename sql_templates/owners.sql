@@ -6,8 +6,10 @@
 -- NOT VALID leaves out the rows that are there, and lets pg_dump restore rows before the check.
 DO $$
 DECLARE
+    path CONSTANT text := pg_catalog.current_setting('search_path');
     signed record;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
     FOR signed IN
         SELECT c.relname AS name, r.rolname AS owner, EXISTS (
             SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner') AS has_owners, c.relacl IS NOT NULL OR EXISTS (
@@ -35,4 +37,5 @@ BEGIN
         EXECUTE pg_catalog.format('COMMENT ON COLUMN sqlsvm.%I.owner IS %L', signed.name,
             'The role that wrote the row; NULL if that is not known');
     END LOOP;
+    PERFORM pg_catalog.set_config('search_path', path, true);
 END $$;

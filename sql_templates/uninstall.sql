@@ -1,8 +1,10 @@
 -- Without CASCADE: if other objects depend on these, PostgreSQL names them and drops nothing.
 DO $$
 DECLARE
+    path CONSTANT text := pg_catalog.current_setting('search_path');
     command text;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
     IF to_regclass('sqlsvm.versions') IS NOT NULL THEN
         ALTER TABLE sqlsvm.versions DROP COLUMN IF EXISTS expressions;
     END IF;
@@ -20,4 +22,5 @@ BEGIN
     IF (SELECT pg_has_role(n.nspowner, 'USAGE') FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'sqlsvm') THEN
         DROP SCHEMA sqlsvm;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', path, true);
 END $$;

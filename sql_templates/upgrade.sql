@@ -2,8 +2,10 @@
 -- result type.
 DO $$
 DECLARE
+    path CONSTANT text := pg_catalog.current_setting('search_path');
     command text;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
     IF to_regclass('sqlsvm.versions') IS NOT NULL THEN
         ALTER TABLE sqlsvm.versions DROP COLUMN IF EXISTS expressions;  -- helpers make it: sealed.sql makes it anew
     END IF;
@@ -18,4 +20,5 @@ BEGIN
     LOOP
         EXECUTE command;
     END LOOP;
+    PERFORM pg_catalog.set_config('search_path', path, true);
 END $$;

@@ -6,6 +6,7 @@ RETURNS sqlsvm.programs LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, 
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(name);
     stranger record;
+    settings jsonb;
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_statements AS
     SELECT s.part, s.place, s.name, s.working_table, s.text, s.owner
@@ -37,8 +38,11 @@ BEGIN
             HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', name, program.label);
     END IF;
     PERFORM sqlsvm._check_names(program);
-    -- A run has the settings of the session that compiled it. _close puts back what was before.
-    PERFORM set_config('sqlsvm.before', (SELECT jsonb_object_agg(s.key, current_setting(s.key)) FROM jsonb_each(program.description -> 'settings') AS s)::text, true);
-    PERFORM set_config(s.key, s.value, true) FROM jsonb_each_text(program.description -> 'settings') AS s;
+    -- A run has these settings of the session that compiled it, and no other: explain shows none. _close puts back what was before.
+    settings := (SELECT jsonb_object_agg(s.key, s.value) FROM jsonb_each(program.description -> 'settings') AS s
+        WHERE s.key IN ('TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits', 'standard_conforming_strings',
+            'synchronize_seqscans', 'default_statistics_target', 'jit_above_cost', 'jit_optimize_above_cost', 'jit_inline_above_cost'));
+    PERFORM set_config('sqlsvm.before', (SELECT jsonb_object_agg(s.key, current_setting(s.key)) FROM jsonb_each(settings) AS s)::text, true);
+    PERFORM set_config(s.key, s.value, true) FROM jsonb_each_text(settings) AS s;
     RETURN program;
 END $$;

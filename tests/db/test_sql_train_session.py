@@ -89,6 +89,18 @@ def test_a_program_has_the_zone_and_the_threshold_of_its_driver(postgres: Engine
     assert by_hour["score"] == pytest.approx(model.intercept - model.threshold + weight * by_hour["hour"])
 
 
+def test_a_program_has_no_other_setting_of_its_driver(postgres: Engine, postgres_dsn: str) -> None:
+    """Nobody sees them: explain shows statements. One that there is not would be an error."""
+    install(postgres)
+    join = chain(np.random.default_rng(3), rows=300)
+    with join.created(postgres):
+        compiled(postgres, "first", join.query, training())
+        more = """'{"sqlsvm.no_such": "1", "session_replication_role": "replica"}'"""
+        changed = f"jsonb_set(description, '{{settings}}', description -> 'settings' || {more})"
+        typed(postgres, f"UPDATE sqlsvm.programs SET description = {changed}")
+        assert answer(postgres_dsn, f"{QUIET} SELECT converged FROM sqlsvm.train('first');") == ["t"]
+
+
 TO_THE_LIMIT = "tol => 1e-12, max_passes => 6"
 
 
