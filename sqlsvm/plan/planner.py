@@ -125,7 +125,7 @@ def in_one_scan(plan: Plan, catalog: Catalog, *, partners: bool = True) -> Plan:
     partners, rows are grouped by each key after they were joined with all others."""
     once, cost = _at_once(plan, catalog)
     measured = _is_measured_at_once(plan, catalog) or (not partners and len(plan.bags[0].nodes) > JOINED)
-    return replace(once, measured_at_once=measured) if cost <= _kept(plan, catalog) else plan
+    return replace(once, measured_at_once=measured) if cost < inf and cost <= _kept(plan, catalog) else plan
 
 
 def _is_close(plan: Plan, catalog: Catalog) -> bool:
