@@ -86,7 +86,9 @@ KINDS: dict[Kind, list[str]] = {
     "numeric": ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)"],
     "boolean": ["BOOLEAN"],
     "categorical": ["STRING", "VARCHAR(3)", "CHAR(2)"],
-    "other": ["DATE", "TIMESTAMP", "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<a: INT>", "VARIANT", "BINARY"],
+    "date": ["DATE"],
+    "timestamptz": ["TIMESTAMP"],
+    "other": ["ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<a: INT>", "VARIANT", "BINARY"],
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse
 
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import DEFAULTS, Counting
 from sqlsvm.plan.preflight import ProblemOptions
@@ -175,6 +176,6 @@ def test_folds_and_rows_held_out(spark: Engine, duckdb: Engine, move: Move) -> N
     query = "SELECT t.y, t.x, t.z, EXTRACT(DAY FROM t.day) AS d FROM t"
     for given in ({"holdout": 0.25}, {"folds": 2}):
         training = Training.of(label="y", lam=0.01, **given)
-        one, other = (train(engine, "m", query, training) for engine in (spark, duckdb))
+        (one,), (other,) = (trained(engine, query, {"m": training}) for engine in (spark, duckdb))
         assert one.objective == pytest.approx(other.objective, rel=2e-3)
         assert one.join_rows == other.join_rows

@@ -66,7 +66,7 @@ def assert_as_there(one: Model, other: Model) -> None:
 @pytest.mark.parametrize("asked", OPTIONS)
 def test_options(spark: Engine, duckdb: Engine, asked: str) -> None:
     given = {"label": "y", "lam": 0.01, **OPTIONS[asked]}
-    one, other = (train(engine, "m", QUERY, Training.of(**given)) for engine in (spark, duckdb))
+    (one,), (other,) = (trained(engine, QUERY, {"m": Training.of(**given)}) for engine in (spark, duckdb))
     assert_as_there(one, other)
 
 

@@ -145,11 +145,12 @@ class _Numbering:
 
     def looking(self, query: FeatureQuery) -> exp.Select:
         """SELECT the keys of the parent and a number for each, 0 for the one that is NULL."""
-        keys = [_own(name) for name in self.keys]
-        known = sql.every(sql.not_null(key) for key in keys)
+        named = [(value, f"m{i}") for i, (value, _) in enumerate(self.parents_keys)]
+        known = sql.every(sql.not_null(sql.column(m)) for _, m in named)
         number = exp.alias_(sql.case(known, sql.any_number(), 0), self.number, quoted=True)
-        rows = sql.derived(rows_of(query, self.join.parent, self.parents_keys), "r")
-        return exp.select(number, *copies(keys)).from_(rows, copy=False)
+        keys = (exp.alias_(sql.column(m), key, quoted=True) for (_, m), key in zip(named, self.keys, strict=True))
+        rows = sql.derived(rows_of(query, self.join.parent, named), "r")
+        return exp.select(number, *keys, copy=False).from_(rows, copy=False)
 
     def looked_for(self, looking: str) -> exp.Select:
         """What each of these keys finds, or NULLs, for which a number is looked up too."""
