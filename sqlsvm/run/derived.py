@@ -150,7 +150,10 @@ def derived(
         marks = {Column(name, "double", "numeric"): value for name, value in query.marks.items()}
         query = replace(query, marks={name: sql.named(name, alias) for name in query.marks})
     more = {**more, **marks}
-    values = [*(sql.named(c.name, alias) for c in used), *(exp.alias_(value, c.name) for c, value in more.items())]
+    values = [
+        *(sql.named(c.name, alias) for c in used),
+        *(exp.alias_(value, c.name, quoted=True) for c, value in more.items()),
+    ]
     rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
     work.run([Statement(f"rows of {alias} {said}", rows, table)])
     source, columns = sql.users_table(table, alias), (*used, *more)
