@@ -107,10 +107,10 @@ class Validation:
         """Those of each fold, for each vector of weights."""
 
     def measure(self, problem: Data, weights: Mapping[str, Weighed]) -> None:
-        """Trainings with the same weights are measured once."""
-        known: dict[tuple[Loss, bytes], tuple[Measures, Measures]] = {}
+        """Trainings with equal weights and thresholds are measured once."""
+        known: dict[tuple[Loss, float, bytes], tuple[Measures, Measures]] = {}
         for name, (thetas, training, threshold) in weights.items():
-            of, key = (name, problem.key.group), (training.named_loss, np.array(thetas).tobytes())
+            of, key = (name, problem.key.group), (training.named_loss, threshold, np.array(thetas).tobytes())
             if key not in known:
                 known[key] = with_errors(problem, thetas, training, threshold)
             self._measures[of][problem.key.fold] = known[key]

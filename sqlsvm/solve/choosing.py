@@ -167,6 +167,8 @@ class Path:
         self.candidate, self.measuring, self._parts = candidate, measuring, parts
         self._learning = [_learning(candidate, place, parts) for place in range(len(candidate.samples))]
         self._found: dict[float, Tried] = {}
+        self._points: dict[float, list[list[Array]]] = {}
+        """For each sample those of all parts."""
 
     @property
     def tried(self) -> list[Tried]:
@@ -190,15 +192,16 @@ class Path:
 
     def at(self, strength: float) -> Tried:
         if strength not in self._found:
-            each = [own.scores(strength) for own in self._learning]
-            scores = tuple(np.array(of) for of in zip(*each, strict=True))
+            self._points[strength] = [own.points(strength) for own in self._learning]
+            each = zip(self._learning, self._points[strength], strict=True)
+            scores = tuple(np.array(of) for of in zip(*(own.scores(points) for own, points in each), strict=True))
             known = zip(scores, self._parts, strict=True)
             values = tuple(self.measuring.of(self.candidate, own, part.measured) for own, part in known)
             self._found[strength] = Tried(self.candidate.name, strength, values, scores)
         return self._found[strength]
 
     def placed(self, tried: Tried) -> Tried:
-        each = [own.points(tried.strength) for own in self._learning]
+        each = self._points[tried.strength]
 
         def scores(place: int, part: int) -> Array:
             sample, point = self.candidate.samples[place], each[place][part]
@@ -289,41 +292,42 @@ class Learning:
         return local, known[strength]
 
 
-class Apart:
+class InParts:
+    """The weights of each part, and the rows that it measures."""
+
+    def __init__(self, candidate: Candidate, place: int, parts: Sequence[Part]) -> None:
+        self._measured = [taken(candidate.samples[place], part.measured) for part in parts]
+
+    def scores(self, points: Sequence[Array]) -> list[Array]:
+        return [sample.rows.scores(point) for sample, point in zip(self._measured, points, strict=True)]
+
+
+class Apart(InParts):
     """A path for each part."""
 
     def __init__(self, candidate: Candidate, place: int, parts: Sequence[Part]) -> None:
-        rows = candidate.samples[place].rows
-        self._each = [(Learning(candidate, place, p.share, p.rest), rows.take(p.measured)) for p in parts]
+        super().__init__(candidate, place, parts)
+        self._each = [Learning(candidate, place, part.share, part.rest) for part in parts]
 
     def points(self, strength: float) -> list[Array]:
-        return [own.point(strength)[1] for own, _ in self._each]
-
-    def scores(self, strength: float) -> list[Array]:
-        """Of the rows that each part measures."""
-        each = zip(self.points(strength), self._each, strict=True)
-        return [measured.scores(point) for point, (_, measured) in each]
+        return [own.point(strength)[1] for own in self._each]
 
 
-class Together:
+class Together(InParts):
     """One path on all rows, and from there one Newton step for each part: what rows add to the slope and to the
     curvature adds up over the parts."""
 
     def __init__(self, candidate: Candidate, place: int, parts: Sequence[Part]) -> None:
-        share = sum(part.share for part in parts) / (len(parts) - 1)
-        self._all = Learning(candidate, place, share)
-        self._each = [(part.share, taken(candidate.samples[place], part.measured)) for part in parts]
-
-    def scores(self, strength: float) -> list[Array]:
-        each = zip(self.points(strength), self._each, strict=True)
-        return [sample.rows.scores(point) for point, (_, sample) in each]
+        super().__init__(candidate, place, parts)
+        self._shares = [part.share for part in parts]
+        self._all = Learning(candidate, place, sum(self._shares) / (len(parts) - 1))
 
     def points(self, strength: float) -> list[Array]:
         local, point = self._all.point(strength)
         psi, found = local.loss.smoothed(WIDTH * local.unit), []
-        sums = [_sums(sample, psi, point) for _, sample in self._each]
+        sums = [_sums(sample, psi, point) for sample in self._measured]
         weights, slopes, grams = (sum(each) for each in zip(*sums, strict=True))
-        for (share, _), (own, slope, gram) in zip(self._each, sums, strict=True):
+        for share, (own, slope, gram) in zip(self._shares, sums, strict=True):
             left, penalty = weights - own, self._all.penalty(strength, share)
             matrix = (grams - gram) / left
             matrix[np.diag_indices_from(matrix)] += penalty.ridge
