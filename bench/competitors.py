@@ -28,7 +28,7 @@ from bench.tasks import Task
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Values
 from sqlsvm.model.model import Model
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.modelling import as_json

@@ -13,7 +13,7 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Sent, Text
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.render import render
+from sqlsvm.query.rows import render
 
 USERS = 1_000
 QUERY = """

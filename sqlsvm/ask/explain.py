@@ -17,6 +17,7 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import (
     category_moments_name,
     counts_of,
+    factors,
     looked,
     missing,
     moments_by,
@@ -26,10 +27,10 @@ from sqlsvm.compile.moments import (
     partners,
     products,
     products_name,
+    second_moments,
 )
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
-from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine, Texts
@@ -37,14 +38,13 @@ from sqlsvm.lab.ask.counting import EPSILON, row_count_program
 from sqlsvm.lab.run.pseudo_oracle import of_label, sketching
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Counting, Scale
-from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.by_name import Given, read_beta
 from sqlsvm.plan.catalog import Catalog, Heaviest
+from sqlsvm.plan.constraints import Given, read_beta
 from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.plan.parameters import BUCKETS, LEVELS
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import EXACT_BUDGET, Lists, distinct_keys, half_joins, node_rows, why_copied
-from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.plan.preflight import ProblemOptions, naming_features, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts

@@ -17,10 +17,9 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
-from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
-from sqlsvm.plan.preflight import checked
+from sqlsvm.plan.preflight import checked, naming_features
 from sqlsvm.plan.target import CODE, Classes, Target, if_classes
 from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import Roles, read_query

@@ -24,7 +24,7 @@ from sqlsvm.query.ir import VALUE
 from sqlsvm.query.named import column_named, output_named
 from sqlsvm.query.read_query import fast_inside, taken_apart
 from sqlsvm.query.rewrites import ruled
-from sqlsvm.query.shown import shown, with_outputs
+from sqlsvm.query.rewrites.meet import shown, with_outputs
 from sqlsvm.run.data import prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.training import Training

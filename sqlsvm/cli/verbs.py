@@ -242,7 +242,7 @@ def count(
     level is 1 + epsilon times the one before.
     """
     from sqlsvm.lab.ask import counting
-    from sqlsvm.plan.by_name import read_beta
+    from sqlsvm.plan.constraints import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.opening import maps_of, open_problem
     from sqlsvm.run.unchosen import anew

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import Counts, total_table
+from sqlsvm.compile.moments import Factor, Factored
 from sqlsvm.compile.prepare import Output, node_rows, node_table, prepare_derived
-from sqlsvm.compile.second_moments import Factor, Factored
 from sqlsvm.compile.statement import Asked, Statement, asked, binned, in_row, one_number, statement
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.design import as_number

@@ -9,13 +9,101 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
+from sqlsvm.kernel.functions import Kernel
 from sqlsvm.maps import formula
-from sqlsvm.maps.asked import MEDIAN_OF, Asked, OfJoin, numbers_of
+from sqlsvm.maps.asked import MEDIAN_OF, Array, Asked, OfJoin, numbers_of, squared_distances
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.maps.net import net
-from sqlsvm.maps.nystroem import nystroem
 from sqlsvm.maps.spline import KNOTS, spline
-from sqlsvm.query import FeatureQuery
+from sqlsvm.neural.kernels import Between
+from sqlsvm.neural.layers import Dense
+from sqlsvm.neural.network import Network, connected
+from sqlsvm.neural.training import Examples, Steps, aligned
+from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.solve.threads import fitting_threads
+
+HIDDEN, OUTPUTS, HEAD = 32, 16, 8
+"""The outputs of each layer. The kernel that is aligned is that of a last layer, the head, which is then left out."""
+EXAMPLES, BATCH = 20_000, 64
+EPOCHS, FEWEST_STEPS, MOST_STEPS = 32, 1000, 10_000
+"""How often an example is looked at, and the limits of the steps."""
+
+
+def net(asked: Asked) -> Mapped:
+    columns, size = asked.numbers(), asked.whole(0, "D", 1, 100, OUTPUTS)
+    means, deviations = asked.spread(columns)
+    found = asked.join.examples(columns, EXAMPLES)
+    body = connected(len(columns), HIDDEN, size)
+    network = Network((*body.layers, Dense(size, HEAD)))
+    (w, b), last, _ = _learned(network, Examples((found.x - means) / deviations, found.y), asked.seed)
+    return compiled(columns, means, (w / deviations[:, None], b), last)
+
+
+def compiled(columns: Sequence[Feature], means: Array, first: Sequence[Array], last: Sequence[Array]) -> Mapped:
+    """The columns themselves stay. The first layer reads their distances from the means."""
+    (w, b), (v, c), alias = first, last, columns[0].relation
+    hidden, outputs = _units(w, b, means.tolist()), _units(v, c)
+    made = {f"{alias}_net{n}": text for n, text in enumerate(outputs, 1)}
+    return Mapped(f"net:{alias}:{len(made)}", tuple(c.name for c in columns), made, (hidden,), replaces=False)
+
+
+def _learned(network: Network, examples: Examples, seed: int) -> list[list[Array]]:
+    """The parameters of each layer."""
+    rng, between = np.random.default_rng(seed), Between(Kernel("linear"))
+    steps = Steps(min(max(FEWEST_STEPS, EPOCHS * len(examples) // BATCH), MOST_STEPS), 0.1)
+    with fitting_threads(HIDDEN):
+        theta = aligned(examples, network, between, steps, rng, k=min(BATCH, len(examples)))
+    return [parameters for _, parameters in network.split(theta) if parameters]
+
+
+def _units(w: Array, b: Array, means: Sequence[float] = ()) -> tuple[str, ...]:
+    """A layer with ReLU, as a formula for each output."""
+    pairs = zip(w.T.tolist(), b.tolist(), strict=True)
+    sums = (formula.affine(weights, constant, means) for weights, constant in pairs)
+    return tuple(formula.text_of(sql.greatest(each, formula.number(0))) for each in sums)
+
+
+SMALLEST = 1e-12
+"""The smallest eigenvalue that is not taken as this."""
+
+
+def nystroem(asked: Asked) -> Mapped:
+    """The last step is the kernel with each landmark. Its inverse root makes the inner products of new columns those of
+    the kernel, for rows near the landmarks. The columns themselves stay."""
+    columns, size = asked.numbers(), asked.whole(0, "D", 1, 300)
+    alias = columns[0].relation
+    points, means, deviations = asked.scaled_points(columns, max(size, MEDIAN_OF))
+    if len(points) < size:
+        rows = f"{len(points):,} different rows"
+        raise asked.refusal(f"{alias} has {rows}, and so at most as many landmarks", f"D can be {len(points):,}")
+    gamma = asked.gamma(1) or asked.median_gamma(points)
+    landmarks = points[:size]
+    root = inverse_root(np.exp(-gamma * squared_distances(landmarks, landmarks)))
+    width = np.sqrt(gamma)
+    steps = (*_scaled(means, width / deviations), tuple(map(_kernel, width * landmarks)))
+    made = {f"{alias}_nystroem{n}": formula.text_of(formula.affine(row)) for n, row in enumerate(root.tolist(), 1)}
+    named = tuple(c.name for c in columns)
+    return Mapped(f"nystroem:{alias}:{size}:{gamma!r}", named, made, steps, replaces=False)
+
+
+def inverse_root(kernel: Array) -> Array:
+    values, vectors = np.linalg.eigh(kernel)
+    found: Array = (vectors / np.sqrt(np.maximum(values, SMALLEST))) @ vectors.T
+    return found
+
+
+def _scaled(means: Array, scale: Array) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Two steps: a = scale (x - mean), where distances are those of the kernel; then a and |a|^2."""
+    centred = enumerate(zip(means.tolist(), scale.tolist(), strict=True), 1)
+    first = tuple(formula.text_of(sql.product(formula.number(by), formula.centred(n, at))) for n, (at, by) in centred)
+    own = [formula.argument(n) for n in range(1, len(first) + 1)]
+    square = sql.plus(*(sql.product(a, a) for a in own))
+    return first, tuple(map(formula.text_of, (*own, square)))
+
+
+def _kernel(landmark: Array) -> str:
+    """EXP of -|a - b|^2 = 2 a.b - |b|^2 - |a|^2. What is scaled is small, so the difference keeps its digits."""
+    nearness = formula.affine((2.0 * landmark).tolist(), -float(landmark @ landmark))
+    return formula.text_of(formula.exponential(sql.minus(nearness, formula.argument(len(landmark) + 1))))
 
 
 def bins(asked: Asked) -> Mapped:

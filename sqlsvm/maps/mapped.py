@@ -1,23 +1,36 @@
 """A map with all its constants: what it adds to a query, and what a stored model keeps of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError
 from sqlsvm.maps import formula
 from sqlsvm.maps.formula import Values
-from sqlsvm.query.ir import Computed, Made
+from sqlsvm.query.facts import Facts, Rule
+from sqlsvm.query.ir import Computed, Feature, FeatureQuery
+from sqlsvm.query.names import relations_in
+from sqlsvm.query.rewrites.meet import Asked, brought, met
 from sqlsvm.reading import Misread
 
 KNOWN = "known:"
 """Of a map that tells whether its column is NULL."""
 
 Formula = Annotated[str, formula.read]
+
+
+class Made(NamedTuple):
+    """What a map adds to a relation: values, and the computed columns that they need, with their descriptions."""
+
+    values: Sequence[exp.Expression]
+    layers: tuple[Mapping[str, Computed], ...] = ()
+    columns: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,3 +128,76 @@ def _fitting(found: tuple[Mapped, ...]) -> tuple[Mapped, ...]:
 
 Maps = Annotated[tuple[Mapped, ...], _fitting]
 """As they are stored."""
+
+
+def known(facts: Facts, query: FeatureQuery, taken: Collection[str]) -> Iterator[Mapped]:
+    """For each number that can be NULL. `taken`: names of other maps."""
+    names = {f.name for f in query.outputs} | set(taken)
+    for f in query.features:
+        if f.kind == "categorical" or f.name in query.sums:
+            continue
+        if facts.may_be_null(query.relation(f.relation), f.expression):
+            yield indicator(f.name, names, is_boolean=f.kind == "boolean")
+
+
+def indicator(name: str, taken: Collection[str], *, is_boolean: bool) -> Mapped:
+    """A column that is 1 where this one is not NULL, and else 0."""
+    names = (f"{name}_known{n if n > 1 else ''}" for n in count(1))
+    own = next(n for n in names if n not in taken)
+    return Mapped(f"{KNOWN}{name}", (name,), {own: "1.0e0"}, replaces=False, booleans=(name,) if is_boolean else ())
+
+
+def readable(columns: Collection[str]) -> Rule:
+    """Sums that maps read are computed where their relations meet."""
+
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        return met(query, facts, {name: _many(name) for name in columns if name in query.sums})
+
+    return rule
+
+
+def _many(name: str) -> QueryError:
+    hint = "give each relation an output column of its own, and a map"
+    return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
+
+
+def mapped(maps: Sequence["Mapped"]) -> Rule:
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        _check_names(query, maps)
+        replaced = {name for each in maps if each.replaces for name in each.columns}
+        kept, made = [f for f in query.features if f.name not in replaced], list[Feature]()
+        query, found = brought(query, facts, [_asked(query, each) for each in maps])
+        for number, (each, (alias, columns)) in enumerate(zip(maps, found, strict=True)):
+            new, relation = each.computed(columns, alias, f"sqlsvm_map{number}"), query.relation(alias)
+            computed, known = (*relation.computed, *new.layers), (*relation.columns, *new.columns)
+            query = query.with_relation(replace(relation, computed=computed, columns=known))
+            made += (Feature(name, alias, v, "numeric") for name, v in zip(each.formulas, new.values, strict=True))
+        return replace(query, features=(*kept, *made), maps=tuple(maps)) if maps else query
+
+    return rule
+
+
+def _asked(query: FeatureQuery, each: "Mapped") -> Asked:
+    """What the map reads, over one relation."""
+    by_name = {f.name: f for f in query.features}
+    columns = [by_name[name] for name in each.columns]
+    values = [c.typed if c.name in query.sums else c.expression for c in columns]
+    used = list(dict.fromkeys(alias for value in values for alias in relations_in(value)))
+    refusal = QueryError(
+        f"--map {each.map} needs {', '.join(used[:-1])} and {used[-1]} in one row",
+        hint="select only numbers of tables that foreign keys connect; or write each component as a sum, with the "
+        "loadings that sqlsvm components prints: 0.7 * a.x + 0.7 * b.y AS first",
+    )
+    return Asked(values, refusal)
+
+
+def _check_names(query: FeatureQuery, maps: Sequence["Mapped"]) -> None:
+    seen = {f.name for f in query.outputs}
+    for each in maps:
+        for name in each.formulas:
+            if name in seen:
+                raise QueryError(
+                    f"two columns are called {name}: one is of --map {each.map}",
+                    hint="rename the column of the query with AS, or leave out one of the maps",
+                )
+            seen.add(name)

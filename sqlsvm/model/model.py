@@ -32,7 +32,7 @@ from sqlsvm.options import (
 )
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
-from sqlsvm.query.whole import RESULT_ROWS
+from sqlsvm.query.forms import RESULT_ROWS
 from sqlsvm.reading import (
     EDITED,
     Bound,

@@ -44,9 +44,9 @@ from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.named import column_of
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import fast, taken_apart
-from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites.equalities import plain_keys
-from sqlsvm.query.rewrites.groups import by_column
+from sqlsvm.query.rewrites.split import by_column
+from sqlsvm.query.rows import render, typed_outputs
 from sqlsvm.times import TIMES
 
 steps = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlsvm import sql
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
-from sqlsvm.query.guards import as_typed
-from sqlsvm.query.known_functions import is_set_returning
+from sqlsvm.query.guards import as_typed, is_set_returning
 
 Reads = Mapping[int, set[str] | None]
 """The outputs of each SELECT, by its id, that are read; None is all."""

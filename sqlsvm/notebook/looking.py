@@ -18,7 +18,7 @@ from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
 from sqlsvm.notebook.told import documented, in_python
 from sqlsvm.options import Nulls, Scale
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.read_query import Roles
 from sqlsvm.run.components import Components

@@ -12,8 +12,8 @@ from sqlsvm.engine.base import Column, Engine
 from sqlsvm.query import Feature, FeatureQuery, Term
 from sqlsvm.query.facts import Facts, RowFacts, as_facts, grouped, how_many, key_facts, key_measures, keyed, names, one
 from sqlsvm.query.facts import whole as whole_key
+from sqlsvm.query.ir import Variable, inner_variables
 from sqlsvm.query.rows import Outputs
-from sqlsvm.query.variables import Variable, inner_variables
 
 FEW = 3
 """To group the small keys of so many relations takes PostgreSQL no longer than to list their constraints."""

@@ -16,8 +16,8 @@ from math import prod
 from typing import Literal, Protocol
 
 from sqlsvm.query import FeatureQuery, Term
+from sqlsvm.query.ir import Variable, join_variables
 from sqlsvm.query.rewrites.left_joins import inner
-from sqlsvm.query.variables import Variable, join_variables
 
 EdgeKind = Literal["foreign-key", "many-to-many"]
 Block = tuple[str, ...]

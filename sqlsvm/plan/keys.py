@@ -15,7 +15,7 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.query import FeatureQuery, Term
-from sqlsvm.query.variables import Variable, inner_variables
+from sqlsvm.query.ir import Variable, inner_variables
 
 Held = tuple[Term, Column]
 

@@ -12,9 +12,9 @@ No database is needed here. Facts that only the database knows are passed as val
 one of them is volatile: only the functions that come with the engine are known here.
 """
 
-from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import check_view
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
+from sqlsvm.query.outputs import feature_query
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
 

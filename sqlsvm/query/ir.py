@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from sqlglot import exp
 
@@ -74,28 +74,6 @@ class Derived(NamedTuple):
     """The relation that has as many."""
     rows: exp.Query
     table: str
-
-
-class Made(NamedTuple):
-    """What a map adds to a relation: values, and the computed columns that they need, with their descriptions."""
-
-    values: Sequence[exp.Expression]
-    layers: tuple[Mapping[str, Computed], ...] = ()
-    columns: tuple[Column, ...] = ()
-
-
-class Map(Protocol):
-    """What computes columns from others (maps/mapped.py)."""
-
-    @property
-    def map(self) -> str: ...
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-    @property
-    def formulas(self) -> Mapping[str, str]: ...
-    @property
-    def replaces(self) -> bool: ...
-    def computed(self, columns: Sequence[exp.Expression], alias: str, prefix: str) -> Made: ...
 
 
 @dataclass(frozen=True)
@@ -391,7 +369,7 @@ class FeatureQuery:
     """The keys along which columns were brought to another relation. They were unique when the query was read, which is
     before the snapshot."""
     maps: tuple[Any, ...] = ()
-    """What has computed some of the features from others: each is a `Map`."""
+    """What has computed some of the features from others: each is a `Mapped`."""
     by: Feature | None = None
     """The column whose values are groups, until it is the last feature."""
     numbered: tuple[LeftJoin, ...] = ()
@@ -512,3 +490,49 @@ class Parsed(FeatureQuery):
     def complete(self) -> FeatureQuery:
         """Without what it awaits."""
         return FeatureQuery(**{each.name: getattr(self, each.name) for each in fields(FeatureQuery)})
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A value that relations share."""
+
+    index: int
+    terms: tuple[Term, ...]
+
+    @property
+    def is_found(self) -> bool:
+        """Is it the number that a LEFT JOIN finds rows by?"""
+        return self.terms[0].is_found
+
+    @cached_property
+    def holders(self) -> frozenset[str]:
+        return frozenset(t.relation for t in self.terms)
+
+    def at(self, alias: str) -> tuple[Term, ...]:
+        """The terms of one relation for this variable. They are equal in every row (`implied_filters`)."""
+        return tuple(t for t in self.terms if t.relation == alias)
+
+
+def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
+    """Union-find over the sides of the equalities. A LEFT JOIN is one on the number of what it finds."""
+    leader: dict[Term, Term] = {}
+
+    def find(term: Term) -> Term:
+        leader.setdefault(term, term)
+        while leader[term] != term:
+            term = leader[term]
+        return term
+
+    for equality in (*query.equalities, *(j.found for j in query.left_joins)):
+        left, right = find(equality.left), find(equality.right)
+        if left != right:
+            leader[right] = left
+    classes: dict[Term, list[Term]] = {}
+    for term in list(leader):
+        classes.setdefault(find(term), []).append(term)
+    return tuple(Variable(i, tuple(terms)) for i, terms in enumerate(classes.values()))
+
+
+def inner_variables(query: FeatureQuery) -> list[Variable]:
+    """The variables of inner joins."""
+    return [v for v in join_variables(query) if not v.is_found]

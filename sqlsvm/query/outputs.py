@@ -1,17 +1,24 @@
 """The SELECT list: each column is a feature over one relation, or a sum of terms that are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
+from sqlsvm import sql
+from sqlsvm.engine.base import Column
+from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import FormError, QueryError
+from sqlsvm.query.forms import part
 from sqlsvm.query.guards import Fragment, as_typed
-from sqlsvm.query.ir import VALUE, Feature, Unmet
+from sqlsvm.query.ir import VALUE, Feature, Fold, Parsed, Relation, Unmet
+from sqlsvm.query.joins import Joins, joins_of, left_joins
 from sqlsvm.query.named import named
 from sqlsvm.query.names import Scope, Shown, Visible, distinct, relations_in
-from sqlsvm.query.sums import terms_of
+from sqlsvm.query.sources import Source
 
+AUDITED = "sqlsvm_audited_{}"
+HINT = "name an output of the query, or write an expression over one relation, such as p.age or p.gender = 'F'"
 MOST_FEATURES = 20_000
 """With more, statements are longer than databases read in good time (bench/many.py)."""
 
@@ -124,3 +131,177 @@ def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Fea
     if role not in ("label", "weight"):
         raise refusal
     return Unmet(feature.name, "", feature.typed, "other", refusal=refusal)  # its relations may meet in a row
+
+
+def apart(outputs: tuple[Feature, ...], texts: Sequence[str]) -> tuple[tuple[Feature, ...], tuple[Feature, ...]]:
+    """The outputs that the query itself has, and the audited ones, called what the user calls them."""
+    names = {AUDITED.format(i): text for i, text in enumerate(texts)}
+    own = tuple(f for f in outputs if f.name not in names)
+    audited = [f for f in outputs if f.name in names]
+    for f in audited:
+        if f.own is not None:
+            raise QueryError(f"{names[f.name]} cannot be audited: it uses several relations", hint=HINT)
+    return own, tuple(replace(f, name=names[f.name]) for f in audited)
+
+
+def feature_query(
+    text: str,
+    select: exp.Select,
+    items: tuple[Source, ...],
+    columns: Mapping[str, tuple[Column, ...]],
+    fold: Fold,
+    *,
+    dialect: str,
+    label: str | None = None,
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+    top: Sequence[str] = (),
+    audited: Sequence[str] = (),
+) -> Parsed:
+    """The query taken apart. `items` are its `sources`, and `columns` has those of each by its alias. The kind of each
+    feature is "other", or "categorical" where that is forced, until `kinds` sets it. `audited`: the last outputs."""
+    joins = joins_of(select, items, Scope(dialect, fold, columns, named=_meanings(select, dialect, fold)))
+    found, compared = apart(outputs(select, joins.scope), audited)
+    found = _limited(_forced_categorical(found, categorical, joins.scope), top, joins.scope)
+    features, target, mass = _roles(found, joins.scope, label, weight)
+    return Parsed(
+        text=text,
+        dialect=dialect,
+        relations=tuple(_relation(source, joins) for source in items),
+        equalities=tuple(joins.equalities),
+        left_joins=left_joins(joins),
+        features=features,
+        label=target,
+        weight=mass,
+        audited=compared,
+        spanning=tuple(joins.spanning),
+    )
+
+
+def _meanings(select: exp.Select, dialect: str, fold: Fold) -> dict[str, exp.Expr]:
+    """What the names of outputs mean, where other outputs and conditions may use them."""
+    named = [item for item in select.expressions if isinstance(item, exp.Alias)] if LANGUAGES[dialect].reuses else []
+    return {fold(item.alias, bool(item.args["alias"].args.get("quoted"))): item.this for item in named}
+
+
+def _roles(
+    found: tuple[Feature, ...], scope: Scope, label: str | None, weight: str | None
+) -> tuple[tuple[Feature, ...], Feature | None, Feature | None]:
+    """The features, the label and the weight. Label and weight are not features."""
+    target = find(label, "label", found, scope) if label is not None else None
+    mass = find(weight, "weight", found, scope) if weight is not None else None
+    if target and mass and target.name == mass.name:
+        raise QueryError(f"{target.name} is both label and weight", hint="name two columns")
+    features = tuple(f for f in found if f.name not in [role.name for role in (target, mass) if role])
+    check_features(len(features))
+    if not features:
+        raise QueryError("the query returns no feature", hint="select at least one column besides label and weight")
+    return features, target, mass
+
+
+def _forced_categorical(features: tuple[Feature, ...], names: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
+    forced = [find(name, "categorical", features, scope) for name in names]
+    return tuple(replace(f, kind="categorical") if f in forced else f for f in features)
+
+
+def _limited(features: tuple[Feature, ...], limits: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
+    """With the numbers of `--top`, each written as city:50."""
+    for name, _, number in (limit.rpartition(":") for limit in limits):
+        limited = find(name, "top", features, scope)
+        if limited.top:
+            raise QueryError(f"{limited.name} has two limits", hint=f"keep one: --top {limited.name}:{number}")
+        features = tuple(replace(f, top=int(number)) if f is limited else f for f in features)
+    return features
+
+
+def _relation(source: Source, joins: Joins) -> Relation:
+    return Relation(
+        alias=source.alias,
+        table=".".join(source.path),
+        source=source.expression,
+        columns=joins.scope.columns[source.alias],
+        filters=tuple(joins.filters[source.alias]),
+        optional=tuple(joins.on[source.alias]) if source.alias in joins.optional else None,
+        once=part(source.expression, joins.scope.dialect),
+    )
+
+
+# -- sums: p.x - 2 * a.x + 1 is p.x + 1 and -(2 * a.x). The terms share one weight: w (s + t) = w s + w t --------------
+
+
+Terms = dict[str, exp.Expression]
+"""By relation, in the order of the text."""
+
+_CONSTANT = ""
+
+
+def terms_of(resolved: exp.Expression) -> Terms | None:
+    """The terms of a sum whose factors are constants; None for any other expression."""
+    found = _split(resolved)
+    if found and (constant := found.pop(_CONSTANT, None)):
+        first = next(iter(found))
+        found[first] = sql.plus(_inner(found[first]), _inner(constant))
+    return found
+
+
+def _split(node: exp.Expression) -> Terms | None:
+    used = relations_in(node)
+    if len(used) < 2:
+        return {used[0] if used else _CONSTANT: node.copy()}
+    if isinstance(node, exp.Add | exp.Sub):
+        return _both(type(node), _split(node.this), _split(node.expression))
+    if (make := _linear(node)) is None:
+        return None
+    inner = _split(node.expression if _is_factor(node) else node.this)
+    return None if inner is None else {alias: make(_inner(term)) for alias, term in inner.items()}
+
+
+def _linear(node: exp.Expression) -> Callable[[exp.Expression], exp.Expression] | None:
+    """What an operation makes of each term of a sum, if that adds up to what it makes of the sum."""
+    if isinstance(node, exp.Paren):
+        return lambda term: term
+    if isinstance(node, exp.Neg):
+        return _negated
+    if isinstance(node, exp.Cast) and type(node) is exp.Cast and node.to.this is exp.DType.DOUBLE:
+        return sql.double
+    if _is_factor(node):
+        return lambda term: _with(node, expression=term)
+    if isinstance(node, exp.Mul) and not relations_in(node.expression):
+        return lambda term: _with(node, this=term)
+    if isinstance(node, exp.Div) and not relations_in(node.expression):
+        return lambda term: _with(node, this=term, expression=sql.double(node.expression.copy()))
+    return None
+
+
+def _with(node: exp.Expression, **operands: exp.Expression) -> exp.Expression:
+    made = node.copy()
+    for name, operand in operands.items():
+        made.set(name, operand)
+    return made
+
+
+def _is_factor(node: exp.Expr) -> bool:
+    """2 * (...)"""
+    return isinstance(node, exp.Mul) and not relations_in(node.this)
+
+
+def _both(operator: type[exp.Add | exp.Sub], left: Terms | None, right: Terms | None) -> Terms | None:
+    if left is None or right is None:
+        return None
+    found = dict(left)
+    for alias, term in right.items():
+        if alias in found:
+            found[alias] = operator(this=_inner(found[alias]), expression=_inner(term))
+        else:
+            found[alias] = term if operator is exp.Add else _negated(term)
+    return found
+
+
+def _negated(term: exp.Expression) -> exp.Expression:
+    """As a double: the type of the term may have no negative numbers, and that of the sum has."""
+    return sql.negated(sql.double(term))
+
+
+def _inner(term: exp.Expression) -> exp.Expression:
+    """As an operand."""
+    return term if isinstance(term, exp.Column | exp.Literal | exp.Paren | exp.Cast) else exp.paren(term, copy=False)

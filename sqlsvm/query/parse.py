@@ -12,11 +12,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import FormError, QueryError
-from sqlsvm.query.forms import ONE_SELECT, check_form
+from sqlsvm.query.forms import ONE_SELECT, check_form, whole
 from sqlsvm.query.guards import Fragment, Sent, check_reads
-from sqlsvm.query.outputs import check_features
+from sqlsvm.query.ir import Fold
+from sqlsvm.query.named import meant
+from sqlsvm.query.outputs import AUDITED, HINT, check_features
 from sqlsvm.query.sources import from_items
-from sqlsvm.query.whole import whole
 
 MOST_TABLES = 2_000
 """So many have been planned for (bench/many.py)."""
@@ -229,3 +230,26 @@ def turned(query: exp.Query) -> exp.Query:
     first.set("this", left)
     first.set("side", "LEFT")
     return query
+
+
+def with_audited(select: exp.Select, texts: Sequence[str], dialect: str, fold: Fold) -> exp.Select:
+    """The query with one more output for each text: a copy of the output of that name, or an expression."""
+    if not texts:
+        return select
+    outputs = {item.alias_or_name: item.unalias() for item in select.expressions}
+    items = [outputs.get(meant(text, outputs, fold) or "") or _expression(text, dialect) for text in texts]
+    named = (exp.alias_(item.copy(), AUDITED.format(i), quoted=True) for i, item in enumerate(items))
+    return select.select(*named)
+
+
+def _expression(text: str, dialect: str) -> exp.Expression:
+    """It is read as a part of a query, so it meets the same checks."""
+    try:
+        found = parse(f"SELECT {text} FROM x", dialect)
+    except QueryError as error:
+        raise QueryError(f"{text} cannot be audited: {error.message}", detail=error.detail, hint=HINT) from error
+    parts = {name for name, value in found.args.items() if value}
+    if len(found.expressions) != 1 or not parts <= {"expressions", "from", "from_", "kind"}:
+        raise QueryError(f"{text} cannot be audited: it is not one expression", hint=HINT)
+    item: exp.Expression = found.expressions[0].unalias()
+    return item

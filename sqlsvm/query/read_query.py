@@ -13,20 +13,18 @@ from sqlsvm.errors import FormError, QueryError, SqlsvmError, nearest
 from sqlsvm.query import FeatureQuery, Source, check_view, feature_query, parse, sources
 from sqlsvm.query.answers import answered
 from sqlsvm.query.asked import asker_of, sub_queries
-from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.faults import Fault, fault, stays
 from sqlsvm.query.folding import folded
-from sqlsvm.query.forms import check_form
+from sqlsvm.query.forms import RESULT, check_form
+from sqlsvm.query.forms import named as names_of
 from sqlsvm.query.guards import Sent
 from sqlsvm.query.ir import MADE, Once
 from sqlsvm.query.names import distinct
-from sqlsvm.query.parse import sent
+from sqlsvm.query.parse import sent, with_audited
 from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.sources import source_of
-from sqlsvm.query.whole import RESULT
-from sqlsvm.query.whole import named as names_of
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
 

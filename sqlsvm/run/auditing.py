@@ -16,11 +16,19 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.audited import OUTPUT, widened
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.checks import check_some
 from sqlsvm.run.measuring import read_moments, read_top
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
+
+OUTPUT = "fair:{}"
+
+
+def widened(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """The audited columns are the last numbers among the features: their covariances with the others are measured."""
+    named = tuple(replace(f, name=OUTPUT.format(f.name)) for f in query.audited)
+    return replace(query, features=(*query.features, *named), audited=())
 
 
 def audited_columns(query: FeatureQuery, design: Design) -> dict[str, Coordinate]:

@@ -11,12 +11,11 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.maps.asked import Axes, AxesOf
 from sqlsvm.options import Nulls, Scale
-from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.preflight import ProblemOptions, check_scale
+from sqlsvm.plan.preflight import ProblemOptions, check_scale, naming_features
 from sqlsvm.plan.scaling import null_feature
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.query.rewrites.equalities import without_nulls
 from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought

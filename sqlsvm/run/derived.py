@@ -13,9 +13,9 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query import FeatureQuery, Relation
+from sqlsvm.query.forms import RESULT, check_steady
 from sqlsvm.query.ir import MADE
-from sqlsvm.query.rewrites.nulls import with_label
-from sqlsvm.query.whole import RESULT, check_steady
+from sqlsvm.query.rewrites.equalities import with_label
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.workspace import Workspace, workspace
 

@@ -9,8 +9,7 @@ import numpy as np
 from sqlsvm.maps.asked import ExamplesOf
 from sqlsvm.neural.training import Examples
 from sqlsvm.options import NUMBER_LOSSES, ClassWeights
-from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.preflight import ProblemOptions, naming_features
 from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery

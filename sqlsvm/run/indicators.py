@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.maps.known import indicator
-from sqlsvm.maps.mapped import KNOWN
+from sqlsvm.maps.mapped import KNOWN, indicator
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.data import Data

@@ -2,14 +2,12 @@
 
 from sqlsvm.maps.asked import OfJoin
 from sqlsvm.maps.kinds import resolved
-from sqlsvm.maps.known import known
-from sqlsvm.maps.mapped import Mapped
+from sqlsvm.maps.mapped import Mapped, known
 from sqlsvm.options import INDICATOR
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.groups import grouped
-from sqlsvm.query.rewrites.split import HeldOut
+from sqlsvm.query.rewrites.split import HeldOut, grouped
 from sqlsvm.run.components import axes_of
 from sqlsvm.run.examples import examples_of
 

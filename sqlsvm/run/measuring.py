@@ -12,6 +12,7 @@ from sqlsvm.compile.moments import (
     EVERY,
     OF_CODES,
     RANGE,
+    Factored,
     category_moments_name,
     counts_of,
     looked,
@@ -22,8 +23,8 @@ from sqlsvm.compile.moments import (
     multiplied,
     partners,
     products,
+    second_moments,
 )
-from sqlsvm.compile.second_moments import Factored, second_moments
 from sqlsvm.compile.statement import Asked, Statement, in_row
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError

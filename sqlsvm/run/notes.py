@@ -9,10 +9,10 @@ from sqlglot import exp
 from sqlsvm.plan.scaling import means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.forms import RESULT, RESULT_ROWS
 from sqlsvm.query.guards import PLACED, Fragment, as_typed
 from sqlsvm.query.names import names_something
 from sqlsvm.query.parse import parse
-from sqlsvm.query.whole import RESULT, RESULT_ROWS
 from sqlsvm.run.data import Data
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.rounding import rounding

@@ -9,22 +9,19 @@ from typing import Any
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, FormError
 from sqlsvm.maps.asked import columns_of
-from sqlsvm.maps.mapped import Mapped, Maps
+from sqlsvm.maps.mapped import Mapped, Maps, mapped, readable
 from sqlsvm.options import INDICATOR, MEANS, Scale
-from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
-from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.preflight import ProblemOptions, naming_features
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target, named, without_classes
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.query.rewrites import rewritten
-from sqlsvm.query.rewrites.groups import by_column, grouped
 from sqlsvm.query.rewrites.left_joins import without_unread
-from sqlsvm.query.rewrites.maps import mapped, readable
-from sqlsvm.query.rewrites.split import HeldOut, marked, timed
-from sqlsvm.query.shown import showing
+from sqlsvm.query.rewrites.meet import showing
+from sqlsvm.query.rewrites.split import HeldOut, by_column, grouped, marked, timed
 from sqlsvm.reading import made
 from sqlsvm.rules import refuse
 from sqlsvm.run.checks import Lacking, LostClasses

@@ -5,7 +5,7 @@ from math import inf, prod
 
 import numpy as np
 
-from sqlsvm.plan.sums import Rows, Terms, met, terms
+from sqlsvm.plan.plan import Rows, Terms, met, terms
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rounding import UNIT, Rounding, Stored

@@ -10,9 +10,8 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm.compile.copies import copy
-from sqlsvm.compile.drawing import J
+from sqlsvm.compile.drawing import J, is_direct, sample, thinnable
 from sqlsvm.compile.joined import CLUSTER, TIMES, bag_rows, drawn_nodes, root_of, values_of, whole
-from sqlsvm.compile.sample import is_direct, sample, thinnable
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan

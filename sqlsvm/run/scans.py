@@ -8,9 +8,17 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.compile.oracle import counting, totals_name
+from sqlsvm.compile.oracle import (
+    CLASSES_AT_ONCE,
+    MEMBER,
+    OWN_WIDTH,
+    TOGETHER,
+    can_share,
+    counting,
+    pass_together,
+    totals_name,
+)
 from sqlsvm.compile.resolve import sums_name
-from sqlsvm.compile.together import AT_ONCE, MEMBER, OWN_WIDTH, TOGETHER, can_share, pass_together
 from sqlsvm.compile.weighting import Ramp, Weighting
 from sqlsvm.plan.parameters import BOUND, MEMBERS, THETA, WIDTHS
 from sqlsvm.run.data import Data
@@ -44,8 +52,8 @@ class OfClasses:
         kinds = {n: self._kind(each) for n, each in asked.items()}
         for kind in dict.fromkeys(kinds.values()):
             members = [n for n, own in kinds.items() if own == kind]
-            for first in range(0, len(members), AT_ONCE):
-                found |= self._cuts(kind, {n: asked[n] for n in members[first : first + AT_ONCE]})
+            for first in range(0, len(members), CLASSES_AT_ONCE):
+                found |= self._cuts(kind, {n: asked[n] for n in members[first : first + CLASSES_AT_ONCE]})
         return found
 
     def _kind(self, asked: Proposal) -> float:

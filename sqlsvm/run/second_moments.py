@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.compile.second_moments import factors
+from sqlsvm.compile.moments import factors
 from sqlsvm.run.data import Data
 from sqlsvm.run.measuring import read_products
 from sqlsvm.run.rounding import rounding

@@ -16,8 +16,7 @@ from sqlsvm.query.names import is_id
 from sqlsvm.suggestion.features import Feature, days_between
 from sqlsvm.suggestion.joined import Value, unused, word
 from sqlsvm.suggestion.looked import Looked, moment
-from sqlsvm.suggestion.sources import Events, Owner, used_steps
-from sqlsvm.suggestion.windows import Window
+from sqlsvm.suggestion.sources import Events, Owner, Window, used_steps
 from sqlsvm.times import DATES
 
 COMMON = 4

@@ -1,16 +1,67 @@
 """A table with the tables that its foreign keys lead to: its lookups."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, ForeignKey
-from sqlsvm.suggestion.schema import Schema
-from sqlsvm.suggestion.table import Table
-from sqlsvm.suggestion.write import with_tables
+from sqlsvm.engine.base import Column, Engine, ForeignKey
+from sqlsvm.suggestion.schema import Made, Schema, Table
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_DEFAULT_SCHEMA = "main"
+
+
+def text(engine: Engine, query: exp.Query) -> str:
+    made = query.copy()
+    _without_needless_aliases(made)
+    keywords = _keywords(engine.dialect)
+    for name in made.find_all(exp.Identifier):
+        name.set("quoted", not _PLAIN.fullmatch(name.name) or name.name in keywords)
+    for table in made.find_all(exp.Table):
+        if table.db == _DEFAULT_SCHEMA:
+            table.set("db", None)
+    lines = [output.sql(engine.dialect) for output in made.selects]
+    made.set("expressions", [exp.var(",\n".join(lines))])
+    return str(made.sql(engine.dialect, pretty=True, max_text_width=100))
+
+
+def _without_needless_aliases(query: exp.Query) -> None:
+    for output in list(query.find_all(exp.Alias)):
+        if isinstance(output.this, exp.Column) and output.this.name == output.alias:
+            output.this.comments = output.comments
+            output.replace(output.this)
+    for table in query.find_all(exp.Table):
+        if table.alias == table.name and table.db:
+            table.set("alias", None)
+
+
+def _keywords(dialect: str) -> set[str]:
+    """All words that are more than a name in this dialect, and those that DuckDB reserves, which are many."""
+    reserved = set(Dialect.get_or_raise("duckdb").generator_class.RESERVED_KEYWORDS)
+    words = Dialect.get_or_raise(dialect).tokenizer_class.KEYWORDS
+    return reserved | {word.lower() for word in words}
+
+
+def commented(node: exp.Expr, *comments: str) -> None:
+    for comment in comments:
+        node.add_comments([f" {' '.join(comment.split())} "])
+
+
+def with_tables(query: exp.Select, tables: Iterable[Made]) -> exp.Select:
+    for made in tables:
+        query = query.with_(exp.to_identifier(made.name), as_=made.query.copy(), copy=False)
+        commented(query.args["with_"].expressions[-1], made.said)
+    return query
+
+
+def left_out(why: Mapping[str, Iterable[str]]) -> Iterable[str]:
+    for reason, columns in why.items():
+        yield f"left out, {reason}: {', '.join(columns)}"
+
 
 DEPTH = 2
 """So many foreign keys in a row are followed."""

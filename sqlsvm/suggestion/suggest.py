@@ -8,15 +8,12 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.suggestion import write
 from sqlsvm.suggestion.features import Chosen, row_features
 from sqlsvm.suggestion.history import Past
-from sqlsvm.suggestion.joined import Joined, Value, joined
-from sqlsvm.suggestion.schema import Schema, read_schema
-from sqlsvm.suggestion.sources import Search
-from sqlsvm.suggestion.table import Table
+from sqlsvm.suggestion.joined import Joined, Value, commented, joined, left_out, text
+from sqlsvm.suggestion.schema import Schema, Table, read_schema
+from sqlsvm.suggestion.sources import Search, fitting, read
 from sqlsvm.suggestion.task import LABEL, Next, Task, column_of, task
-from sqlsvm.suggestion.windows import fitting, read
 from sqlsvm.times import DATES
 
 
@@ -69,13 +66,13 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     for past in (Past(each, owner, time) for owner, events in found for each in events):
         more = list(past.features(windows, telling, features))
         query = sql.also(query, [(feature.expression, feature.name) for feature in more])
-        write.commented(query.selects[-len(more)], *filter(None, [past.events.guess]))
+        commented(query.selects[-len(more)], *filter(None, [past.events.guess]))
     if search.later:
         chosen.left_out[f"no row is before the row of {table.name} that it refers to"] = search.later
     said = made.said if made else _said(rows, label, time)
-    write.commented(query, "; ".join((said, *write.left_out(chosen.left_out))))
+    commented(query, "; ".join((said, *left_out(chosen.left_out))))
     questions = tuple(dict.fromkeys((*(made.questions if made else ()), *search.questions)))
-    return Suggestion(write.text(engine, query), label.column.name, time.column.name, questions, is_date)
+    return Suggestion(text(engine, query), label.column.name, time.column.name, questions, is_date)
 
 
 def _task(engine: Engine, schema: Schema, table: Table, wanted: Wanted) -> Task | None:
@@ -105,7 +102,7 @@ def _query(rows: Joined, label: Value, chosen: Chosen) -> exp.Select:
     outputs = [(label.expression, label.column.name), *((f.expression, f.name) for f in chosen.features)]
     query = Joined(rows.alias, rows.table, tuple(s for s in rows.steps if s.alias in needed)).select(outputs)
     for join in query.args.get("joins") or []:
-        write.commented(join.this, steps[join.this.alias].said)
+        commented(join.this, steps[join.this.alias].said)
     return query
 
 

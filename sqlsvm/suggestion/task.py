@@ -17,12 +17,10 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine, ForeignKey
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.query.named import named
-from sqlsvm.suggestion.joined import Value, aliased, unused, word
+from sqlsvm.suggestion.joined import Value, aliased, unused, with_tables, word
 from sqlsvm.suggestion.looked import moment
-from sqlsvm.suggestion.schema import Schema, found_table
-from sqlsvm.suggestion.table import Made, Table
-from sqlsvm.suggestion.windows import Window, read
-from sqlsvm.suggestion.write import with_tables
+from sqlsvm.suggestion.schema import Made, Schema, Table, found_table
+from sqlsvm.suggestion.sources import Window, read
 from sqlsvm.times import DATES, DAY
 
 LABEL, TIME, SECOND, BLOCK = "label", "at_time", "at_second", "block"

@@ -8,7 +8,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.model.predict import input_rows
 from sqlsvm.query.ir import ANSWER
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.render import render
+from sqlsvm.query.rows import render
 from sqlsvm.run.train import train
 from tests.ground.opened import build
 from tests.ground.trained import training

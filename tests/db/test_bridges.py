@@ -11,7 +11,7 @@ from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.render import render
+from sqlsvm.query.rows import render
 from sqlsvm.show.inspection import draw
 from sqlsvm.show.plan import draw_plan
 from sqlsvm.show.training import draw_certificate

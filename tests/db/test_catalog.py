@@ -14,10 +14,9 @@ from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.engine.duckdb import READING
 from sqlsvm.engine.rates import SPREAD
 from sqlsvm.errors import DataError, QueryError
-from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.preflight import ProblemOptions, naming_features
 from sqlsvm.query import Term
 from sqlsvm.query.facts import Facts, key_facts
 from sqlsvm.query.read_query import read_query

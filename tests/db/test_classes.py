@@ -21,7 +21,7 @@ from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation, trained
-from sqlsvm.compile.together import can_share
+from sqlsvm.compile.oracle import can_share
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.measures import MEASURES

@@ -7,9 +7,9 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.stored_program import stored_program
+from sqlsvm.query.forms import RESULT
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.rewrites import order
-from sqlsvm.query.whole import RESULT
 from sqlsvm.run.opening import open_problem
 from tests.db.test_no_temp import bare
 from tests.ground.sql_program import compiled

@@ -17,7 +17,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.engine.duckdb import DuckDB
 from sqlsvm.options import Counting
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA, WIDTH
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle, sums

@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query.folding.fold import groups_of
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.render import render
+from sqlsvm.query.rows import render
 from sqlsvm.show.inspection import draw
 from sqlsvm.show.plan import draw_plan
 from tests.ground.grouping import check, rows_of

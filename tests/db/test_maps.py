@@ -22,9 +22,9 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, QueryError, SqlsvmError
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Asked, OfJoin
+from sqlsvm.maps.kinds import compiled as compiled_network
 from sqlsvm.maps.kinds import resolved
-from sqlsvm.maps.mapped import Mapped
-from sqlsvm.maps.net import compiled as compiled_network
+from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.measures import MEASURES
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
@@ -34,7 +34,6 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites.maps import mapped
 from sqlsvm.query.rewrites.split import PARTS, Holdout, part_of
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line

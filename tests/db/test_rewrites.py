@@ -9,7 +9,7 @@ from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.render import render
+from sqlsvm.query.rows import render
 from tests.ground import counting
 from tests.ground.rewriting import check
 from tests.ground.trained import training

@@ -6,7 +6,7 @@ import pytest
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.lab.ask.counting import Count, generalised, row_counts
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.plan import Method
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm

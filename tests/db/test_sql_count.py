@@ -16,7 +16,7 @@ from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.measures import TWO, of_scores
 from sqlsvm.model.evaluation import CELLS, Evaluation
 from sqlsvm.options import Counting
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.scaling import Scaling, scaling
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.join_oracle import JoinOracle

@@ -18,7 +18,7 @@ from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import OPTIONS
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import open_problem

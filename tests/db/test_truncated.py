@@ -22,7 +22,7 @@ from sqlsvm.errors import EngineError
 from sqlsvm.lab.ask.counting import row_counts
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, write_csv
-from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install
 from sqlsvm.run.opening import open_problem

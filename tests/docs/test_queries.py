@@ -9,8 +9,8 @@ from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query.forms import RESULT
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.whole import RESULT
 from sqlsvm.run.opening import open_problem
 from tests.docs.markdown import ROOT, blocks, section
 from tests.evaluating import evaluate_model

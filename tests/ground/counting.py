@@ -10,7 +10,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, StatementError
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.query.render import render
+from sqlsvm.query.rows import render
 from sqlsvm.run.data import Data
 from sqlsvm.run.opening import open_problem
 from tests.ground.rewriting import drawn, text_of

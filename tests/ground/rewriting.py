@@ -13,17 +13,15 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, FormError, OptionError, QueryError
+from sqlsvm.maps.mapped import mapped
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query, taken_apart
-from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites import RULES
-from sqlsvm.query.rewrites.groups import by_column, grouped
-from sqlsvm.query.rewrites.maps import mapped
-from sqlsvm.query.rewrites.nulls import without_nulls
-from sqlsvm.query.rewrites.split import PARTS, Holdout, marked, part_of
-from sqlsvm.query.rows import Outputs
+from sqlsvm.query.rewrites.equalities import without_nulls
+from sqlsvm.query.rewrites.split import PARTS, Holdout, by_column, grouped, marked, part_of
+from sqlsvm.query.rows import Outputs, render, typed_outputs
 from sqlsvm.run.opening import open_problem
 from tests.ground.forms import nested
 from tests.ground.schemas import Wishes, random_world

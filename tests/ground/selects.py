@@ -16,9 +16,9 @@ from sqlsvm.errors import DataError
 from sqlsvm.options import Nulls
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import means
+from sqlsvm.query.forms import RESULT
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.render import render
-from sqlsvm.query.whole import RESULT
+from sqlsvm.query.rows import render
 from sqlsvm.run.data import Data
 from sqlsvm.run.opening import open_problem
 from tests.ground.rewriting import rows_of

@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.query import Equality, Feature, FeatureQuery, Term, feature_query, parse, sources
-from sqlsvm.query.audited import with_audited
 from sqlsvm.query.computed import computed
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.ir import Parsed
+from sqlsvm.query.parse import with_audited
 from sqlsvm.query.rewrites.meet import meet
 
 TABLES = {

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlsvm.plan.join_tree import Facts, JoinTree, decompose, estimated_rows, is_acyclic, join_tree
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
-from sqlsvm.query.variables import join_variables
+from sqlsvm.query.ir import join_variables
 from tests.ground.parts import reduce_ears
 
 

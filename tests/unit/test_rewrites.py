@@ -10,11 +10,12 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column
-from sqlsvm.query import FeatureQuery, Relation, Term, audited
+from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.query import FeatureQuery, Relation, Term
 from sqlsvm.query.facts import Facts, Rule
-from sqlsvm.query.ir import Made
-from sqlsvm.query.render import render
-from sqlsvm.query.rewrites import RULES, groups, maps, nulls, split
+from sqlsvm.query.rewrites import RULES, equalities, split
+from sqlsvm.query.rows import render
+from sqlsvm.run.auditing import widened
 from tests.unit.queries import NoKeys, taken_apart
 
 FOLDER = Path(__file__).parent / "rewrites"
@@ -61,17 +62,8 @@ class Known(NoKeys):
         return Column("c", "date", "other") if "day" in read else Column("c", "integer", "numeric")
 
 
-class Halved:
-    """A map."""
-
-    map, columns, formulas, replaces = "halved:born", ("born",), {"half": "$1 / 2"}, True
-
-    def computed(self, columns: Sequence[exp.Expression], alias: str, prefix: str) -> Made:
-        return Made([exp.Div(this=column.copy(), expression=exp.Literal.number(2)) for column in columns])
-
-
 def by(query: FeatureQuery, facts: Facts) -> FeatureQuery:
-    return groups.grouped(groups.by_column("paid")(query, facts), facts)
+    return split.grouped(split.by_column("paid")(query, facts), facts)
 
 
 def part(query: FeatureQuery, facts: Facts) -> FeatureQuery:
@@ -81,9 +73,9 @@ def part(query: FeatureQuery, facts: Facts) -> FeatureQuery:
 ASKED: dict[str, Rule] = {
     "by_column": by,
     "part_of": part,
-    "mapped": maps.mapped([Halved()]),
-    "without_nulls": nulls.without_nulls,
-    "widened": audited.widened,
+    "mapped": mapped([Mapped("halved:born", ("born",), {"half": "$1 / 2"})]),
+    "without_nulls": equalities.without_nulls,
+    "widened": widened,
 }
 EVERY = {rule.__name__: rule for rule in RULES} | ASKED
 

@@ -1,8 +1,8 @@
 """Equalities -> variables, and the filters that they imply."""
 
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.ir import join_variables
 from sqlsvm.query.rewrites.equalities import implied_filters
-from sqlsvm.query.variables import join_variables
 from tests.unit.queries import NoKeys, read
 
 TABLES = {t: ["a", "b", "k"] for t in ("r", "s", "t", "u")}

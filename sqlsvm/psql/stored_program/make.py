@@ -20,14 +20,12 @@ from sqlsvm.lab.run.pseudo_oracle import far_sums
 from sqlsvm.model.plain import plain
 from sqlsvm.model.stored_score import stored_values
 from sqlsvm.options import Scale
-from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import limits
 from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.parameters import THETA
-from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.preflight import lasting
-from sqlsvm.plan.sums import Terms, met, terms
+from sqlsvm.plan.plan import Plan, Terms, met, terms
+from sqlsvm.plan.preflight import lasting, naming_features
 from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
@@ -42,8 +40,8 @@ from sqlsvm.psql.stored_program.relations import (
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.forms import check_steady
 from sqlsvm.query.read_query import named
-from sqlsvm.query.whole import check_steady
 from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled

@@ -9,8 +9,7 @@ from sqlsvm import sql
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.parameters import IN_ORDER, family
-from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.sums import met, terms
+from sqlsvm.plan.plan import Plan, met, terms
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rewrites.left_joins import inner
 from sqlsvm.query.rows import rows_of

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
+from sqlsvm.query.guards import groups_rows
 from sqlsvm.query.ir import MADE
-from sqlsvm.query.known_functions import groups_rows
 from sqlsvm.query.sources import from_items
 
 

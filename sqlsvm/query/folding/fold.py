@@ -15,15 +15,12 @@ from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import QueryError
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.faults import Stays, stays
-from sqlsvm.query.folding.aggregates import Aggregate, Made, aggregate_of, made
-from sqlsvm.query.folding.blocks import Blocks, blocks_of, multiplies
-from sqlsvm.query.folding.messages import Message
-from sqlsvm.query.folding.values import Carried, Size
+from sqlsvm.query.folding.messages import Blocks, Message, blocks_of, multiplies
+from sqlsvm.query.folding.values import Aggregate, Carried, Made, Size, aggregate_of, made
 from sqlsvm.query.forms import check_form, outer_expressions, part
-from sqlsvm.query.guards import varying
+from sqlsvm.query.guards import groups_rows, is_aggregate, is_set_returning, varying
 from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Relation, Term
 from sqlsvm.query.joins import joins_of, left_joins
-from sqlsvm.query.known_functions import groups_rows, is_aggregate, is_set_returning
 from sqlsvm.query.names import Scope, relations_in
 from sqlsvm.query.sources import from_items, source_of, sources
 

@@ -8,10 +8,9 @@ from functools import reduce
 
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import FeatureQuery
-from sqlsvm.query.rewrites.equalities import implied_filters, plain_keys
+from sqlsvm.query.rewrites.equalities import implied_filters, plain_keys, told
 from sqlsvm.query.rewrites.kinds import kinds
 from sqlsvm.query.rewrites.meet import meet
-from sqlsvm.query.rewrites.nulls import told
 from sqlsvm.query.rewrites.order import bridges
 from sqlsvm.query.rewrites.sums import whole_sums
 

@@ -15,13 +15,12 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
-from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
-from sqlsvm.plan.preflight import checked
+from sqlsvm.plan.preflight import checked, naming_features
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.variables import inner_variables
-from sqlsvm.query.whole import check_steady
+from sqlsvm.query.forms import check_steady
+from sqlsvm.query.ir import inner_variables
 from sqlsvm.run.derived import counted
 from sqlsvm.run.offload.export import HELD, KEEP, TIME, Carried, Export, exports, match_key, output
 

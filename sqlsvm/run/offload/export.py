@@ -23,8 +23,8 @@ from sqlsvm.engine.base import Column
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.planner import KEPT_IN_PLACE
 from sqlsvm.query import Relation, Term
+from sqlsvm.query.ir import Variable, inner_variables
 from sqlsvm.query.rows import row_of_nulls
-from sqlsvm.query.variables import Variable, inner_variables
 
 KEEP = "keep"
 """A column of the optional side of a LEFT JOIN: does WHERE keep the row? It is NULL only if nothing was found."""
