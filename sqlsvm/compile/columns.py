@@ -124,17 +124,13 @@ def columns_of(tree: JoinTree, features: Sequence[Feature], target: Target | Non
     categories = [Category(i, f.name, f.relation, f.expression) for i, f in found if not is_number(f)]
     if target is None:
         return Columns(tree, tuple(numbers), tuple(categories), None, query.weight)
-    code = _as_share(target.code) if target.signed else target.code
+    code = sql.by_truth(sql.positive(exp.paren(target.code)), 1.0, 0.0) if target.signed else target.code
     last = Number(len(features), target.label.name, target.label.relation, code)
     return Columns(tree, (*numbers, last), tuple(categories), last, query.weight)
 
 
 def is_number(feature: Feature) -> bool:
     return feature.kind != "categorical"
-
-
-def _as_share(sign: exp.Expression) -> exp.Expression:
-    return sql.by_truth(sql.positive(exp.paren(sign)), 1.0, 0.0)
 
 
 # -- the rows of each node with their totals ---------------------------------------------------------------------------

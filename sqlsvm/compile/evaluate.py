@@ -199,11 +199,7 @@ def _area(places: exp.Expr, at: str) -> Asked[float]:
 
 def _below(at: str) -> exp.Expression:
     """How many negatives are below a place. Those at the place count half."""
-    return sql.minus(_up_to_here("negative", at), sql.product(0.5, "negative"))
-
-
-def _up_to_here(size: str, at: str) -> exp.Expression:
-    return sql.window(sql.total(size), [], [at], running=True)
+    return sql.minus(sql.window(sql.total("negative"), [], [at], running=True), sql.product(0.5, "negative"))
 
 
 def histogram(bins: int) -> Asked[Array]:

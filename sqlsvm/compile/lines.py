@@ -149,7 +149,7 @@ class Meeting:
         entries = reduce(sql.union_all, [*self._left(), self._right()])
         columns = sql.columns([*keys, "s", *tie, "a", "rank", "side", "c", *self._terms])
         summed = sql.select([*columns, *self._sums()], sql.derived(entries, "e"))
-        added = [(self._amount(name), name) for name in self.lines.added]
+        added = [(sql.product("c", self._over_lines(name)), name) for name in self.lines.added]
         met = sql.select([*sql.columns([*keys, "s", *tie, "side"]), (self._v(), "v"), *added], sql.derived(summed, "e"))
         yield statement("the two sides meet", met, CENTRE_TABLE)
         right = [] if self.one_sided else [(messages.right, sql.columns([]), True)]
@@ -254,10 +254,6 @@ class Meeting:
             return self._over_lines(U)
         steep = [sql.negated(sql.product("r1", "a"))] if f"{U}1" in self._terms else []
         return sql.case(_is(NEITHER), sql.plus("r0", *steep), exp.paren(self._over_lines(U)))
-
-    def _amount(self, of: str) -> exp.Expression:
-        """c times the function of the join rows of a line; 0 for a right entry, which has no terms."""
-        return sql.product("c", self._over_lines(of))
 
     def _over_lines(self, of: str) -> exp.Expression:
         """q0 X0 + q1 (a X0 - X1) + q2 (a^2 X0 - 2 a X1 + X2) / 2"""

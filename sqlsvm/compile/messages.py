@@ -293,10 +293,6 @@ class Messages:
         """Does what a bag sends have a place?"""
         return self.placed(bag, len(self.meetings(bag)))
 
-    def _code(self, bag: int) -> str:
-        """The key that is in the place of what a bag sends."""
-        return self.meetings(bag)[-1].rest[0]
-
     def _unplaced(self, states: exp.Select, code: str) -> exp.Select:
         """With the code and the bucket out of the place, which tells planners how many entries are the same: none."""
         high, bucket = out_of(self.plan, sql.column(PLACE))
@@ -369,7 +365,7 @@ class Messages:
         opposite: exp.Expression = sql.negated(bucket)
         where = "s"
         if self._placed_last(second):
-            where, opposite = PLACE, place(self.plan, sql.column(self._code(second), "l"), opposite)
+            where, opposite = PLACE, place(self.plan, sql.column(self.meetings(second)[-1].rest[0], "l"), opposite)
         kept = [*sql.columns(columns, "t"), *sql.columns([*self.centre_keys(), *tie, *_sums(self.rests)], "l")]
         met = sql.select([*kept, (opposite, "opposite")], sql.table(self.last(first), "l"))
         met = sql.join(met, sql.derived(reduce(sql.union_all, each), "t"), [])

@@ -59,7 +59,7 @@ def _piecewise(pieces: dict[int, Array], knots: Array, degree: int, *, linear: b
     flat = np.zeros(degree + 1)
     inner = [pieces.get(degree + place, flat) for place in range(len(knots) - 1)]
     most = 2 if linear else 1
-    before, after = inner[0][:most], _moved(inner[-1], knots[-1] - knots[-2])[:most]
+    before, after = inner[0][:most], np.array(list(_derivatives(inner[-1], knots[-1] - knots[-2])))[:most]
     parts = [(knots[0], before), *zip(knots[:-1], inner, strict=True), (knots[-1], after)]
     written = [_polynomial(polynomial, origin) for origin, polynomial in parts]
     parted = [(end, part) for end, (part, other) in zip(knots, pairwise(written), strict=True) if part != other]
@@ -68,11 +68,6 @@ def _piecewise(pieces: dict[int, Array], knots: Array, degree: int, *, linear: b
 
 def _branch(end: float, part: exp.Expression) -> exp.If:
     return exp.If(this=sql.less(formula.argument(1), formula.number(end)), true=part)
-
-
-def _moved(polynomial: Array, by: float) -> Array:
-    """The same polynomial in the distance from another place."""
-    return np.array(list(_derivatives(polynomial, by)))
 
 
 def _derivatives(polynomial: Array, at: float) -> Iterator[float]:

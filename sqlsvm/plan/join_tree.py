@@ -493,10 +493,6 @@ def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) 
     for v in variables if len(block) > 1 else ():
         holders = v.holders & own
         if len(holders) > 1:  # else nothing has to be counted
-            for d in sorted(_distinct(v, alias, facts) for alias in holders)[1:]:
+            for d in sorted(facts.distinct(alias, v.at(alias)[:1]) for alias in holders)[1:]:
                 size /= max(1.0, d)
     return size
-
-
-def _distinct(variable: Variable, alias: str, facts: Facts) -> float:
-    return facts.distinct(alias, variable.at(alias)[:1])

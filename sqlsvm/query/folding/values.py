@@ -104,11 +104,7 @@ def owner(value: exp.Expression) -> str:
 def times(*products: Product) -> Product:
     """Each factor that is 0 or 1 once."""
     every = [factor for product in products for factor in product]
-    return tuple(f for n, f in enumerate(every) if not (_is_truth(f) and f in every[:n]))
-
-
-def _is_truth(factor: Factor) -> bool:
-    return isinstance(factor.value, exp.Case)
+    return tuple(f for n, f in enumerate(every) if not (isinstance(f.value, exp.Case) and f in every[:n]))
 
 
 def _negated(product: Product) -> Product:
@@ -136,10 +132,6 @@ class Total:
     def within(self, relations: Collection[str]) -> "Total":
         return Total(tuple(factor for factor in self.product if factor.relation in relations))
 
-    @property
-    def is_whole(self) -> bool:
-        return size_of(self.product) == "whole"
-
 
 @dataclass(frozen=True)
 class Extreme:
@@ -159,7 +151,7 @@ Carried = Total | Extreme
 def summed(total: Total, value: exp.Expression) -> exp.Expression:
     """Two sums of a BIGINT could have a product that is none."""
     found = sql.total(value)
-    return exp.cast(found, WHOLE) if total.is_whole else found
+    return exp.cast(found, WHOLE) if size_of(total.product) == "whole" else found
 
 
 Read = Callable[[Carried], exp.Expression]
