@@ -11,11 +11,9 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-WORKING = "sqlsvm_"
-"""The beginning of the names of working tables."""
+WORKING = "sqlsvm_"  # the beginning of the names of working tables
 
-IMPLIED = "sqlsvm_implied"
-"""Marks the schema of a name where the query does not spell it out."""
+IMPLIED = "sqlsvm_implied"  # marks the schema of a name where the query does not spell it out
 
 Outputs = Iterable[tuple[exp.Expression, str]]
 Named = list[tuple[exp.Expression, str]]
@@ -237,13 +235,10 @@ def negated(value: Operand) -> exp.Expression:
     return exp.Neg(this=made if is_bare else exp.paren(made, copy=False))
 
 
-DEEPEST = 500
-"""Operands in a row: DuckDB reads expressions of a depth of 1,000."""
+DEEPEST = 500  # operands in a row: DuckDB reads expressions of a depth of 1,000
 _TIGHT = (exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
-_FIRST = (*_TIGHT, exp.Add, exp.Sub)
-"""What needs no parentheses on the left of + or -."""
-_LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
-"""Nodes that bind no tighter than a comparison."""
+_FIRST = (*_TIGHT, exp.Add, exp.Sub)  # what needs no parentheses on the left of + or -
+_LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)  # nodes that bind no tighter than a comparison
 _OPERATIONS = (exp.Binary, *_LOOSE)
 
 
@@ -530,8 +525,7 @@ def at_ranks(values: exp.Query, ranks: Sequence[float]) -> exp.Select:
     return select([(smallest(case(e, x)), f"q{i}") for i, e in enumerate(enough)], ordered)
 
 
-WIDEST = 1600
-"""The largest number of columns that PostgreSQL allows in a row."""
+WIDEST = 1600  # the largest number of columns that PostgreSQL allows in a row
 
 
 def narrow(query: exp.Query) -> list[exp.Query]:

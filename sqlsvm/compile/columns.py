@@ -24,11 +24,8 @@ from sqlsvm.query import Feature
 from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 
-LARGEST = 1e100
-"""The squares of larger numbers, added up, may not be doubles. Like NaN they are left out and counted."""
-
-TOTAL = "total"
-"""In how many rows of the join a row is."""
+LARGEST = 1e100  # the squares of larger numbers, added up, may not be doubles. Like NaN they are left out and counted.
+TOTAL = "total"  # in how many rows of the join a row is
 LABELLED, CODED, SQUARED = OF_LABEL = "labelled", "coded", "squared"
 """In how many of these the label is known, and the sums of the label and of its square there."""
 
@@ -56,11 +53,9 @@ class Number:
 
 @dataclass(frozen=True)
 class NumberFacts:
-    known: float
-    """Rows of the join where it is a number."""
+    known: float  # rows of the join where it is a number
     nulls: float
-    mean: float
-    """nan if it is never known, like the next two."""
+    mean: float  # nan if it is never known, like the next two
     least: float
     largest: float
 
@@ -212,8 +207,7 @@ def _facts(n: float, nulls: float, total: float, least: float, largest: float) -
 
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-SLACK = 1e-12
-"""Of a count of rows: less is rounding."""
+SLACK = 1e-12  # of a count of rows: less is rounding
 
 
 def quantiles(columns: Columns, c: Number, n: float) -> Asked[dict[float, float]]:
@@ -276,8 +270,7 @@ BETWEEN = "between"
 # -- two columns -------------------------------------------------------------------------------------------------------
 
 
-CONSTANT = 0
-"""The place of the factor that is 1 in every row."""
+CONSTANT = 0  # the place of the factor that is 1 in every row
 
 
 def value_place(number: int) -> int:

@@ -18,14 +18,11 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
 
 BRIER, LOG_LOSS = "brier", "log_loss"
-LEAST = 2.0**-52
-"""The log loss takes no probability for smaller."""
-SMALLEST = 1e-150
-"""The square of less is an error in PostgreSQL, and 0 elsewhere."""
+LEAST = 2.0**-52  # the log loss takes no probability for smaller
+SMALLEST = 1e-150  # the square of less is an error in PostgreSQL, and 0 elsewhere
 PREDICTED = "p"
 
-Curve = Callable[[exp.Expression], exp.Expression]
-"""The probability at a score that is a column."""
+Curve = Callable[[exp.Expression], exp.Expression]  # the probability at a score that is a column
 
 
 def confusion(plan: Plan) -> Asked[Array]:

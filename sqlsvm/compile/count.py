@@ -46,21 +46,16 @@ class Counts:
     tree: JoinTree
     rows: Callable[[int], exp.Expr] = lambda node: sql.table(node_table(node), "n")
     """A node as an item of FROM, called n."""
-    weighted: Callable[[int], bool] = lambda node: True
-    """Do its rows have a column w?"""
+    weighted: Callable[[int], bool] = lambda node: True  # do its rows have a column w?
     is_negative: Callable[[exp.Expression], exp.Expression] | None = None
     """Does the code of a row say that its sign is -1? The root's rows have it."""
-    apart: bool = False
-    """Do the messages down carry neg?"""
-    parts: Sequence[str] = ()
-    """Columns of the root: messages down are kept apart by them."""
+    apart: bool = False  # do the messages down carry neg?
+    parts: Sequence[str] = ()  # columns of the root: messages down are kept apart by them
     factors: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers by which each row of the root counts more often, from its columns. They may be negative. The messages
     down carry such a count for each, under its name."""
-    nested: bool = False
-    """Is a message up a sub-query where it is read, and no table?"""
-    needless: frozenset[str] = frozenset()
-    """Messages that say 1 to every row that they arrive at. They are not joined."""
+    nested: bool = False  # is a message up a sub-query where it is read, and no table?
+    needless: frozenset[str] = frozenset()  # messages that say 1 to every row that they arrive at. They are not joined.
 
     def of(self, node: int, factors: Mapping[str, exp.Expression]) -> "Counts":
         """The same from a root whose rows count as often as each of these says."""
@@ -110,12 +105,7 @@ class Counts:
         return self.total(node, but, from_above=name)
 
     def total(
-        self,
-        node: int,
-        but: str | None = None,
-        *,
-        from_above: str = "c",
-        more: Sequence[exp.Expression] = (),
+        self, node: int, but: str | None = None, *, from_above: str = "c", more: Sequence[exp.Expression] = ()
     ) -> exp.Expression:
         """In how many join rows a row takes part, where `joined` puts it; by this column of the message down."""
         weight, down = [sql.double(sql.column("w", "n"))] if self.weighted(node) else [], down_table(node)

@@ -50,11 +50,8 @@ from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.sql import Named
 
-Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]
-"""The whole number that an engine computes from values."""
-
-J = "j"
-"""The number of a point, from 1: the row of the sample that a part belongs to."""
+Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]  # the whole number that an engine computes from values
+J = "j"  # the number of a point, from 1: the row of the sample that a part belongs to
 
 
 def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:
@@ -259,8 +256,7 @@ def _answer(plan: Plan, node: int, drawn: exp.Expr, clustered: bool) -> exp.Sele
     return with_values(plan, found, {node: name})
 
 
-HIT = "sqlsvm_hit"
-"""The hashes of the rows that are drawn, and how often."""
+HIT = "sqlsvm_hit"  # the hashes of the rows that are drawn, and how often
 
 
 def sample(

@@ -28,11 +28,8 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
-CLASSES = "negative", "positive"
-"""Columns with the rows of each label."""
-
-LONGEST_LIST = 1e7
-"""Pairs of entries that may meet at the centre for an exact list of scores."""
+CLASSES = "negative", "positive"  # columns with the rows of each label
+LONGEST_LIST = 1e7  # pairs of entries that may meet at the centre for an exact list of scores
 
 
 # -- the list ----------------------------------------------------------------------------------------------------------
@@ -135,8 +132,7 @@ def span(plan: Plan, bag: Bag) -> Asked[dict[str, float]]:
 # -- without the list --------------------------------------------------------------------------------------------------
 
 
-ByLabel = tuple[float, float]
-"""A size for each label, first that of the negatives."""
+ByLabel = tuple[float, float]  # A size for each label, first that of the negatives
 
 
 def by_label(sizes: Mapping[str, float]) -> ByLabel:

@@ -17,10 +17,8 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import WIDEST
 
-TIMES = "times"
-"""How often a row of the answer was drawn."""
-CLUSTER = "cluster"
-"""Which row of the label's relation it is of."""
+TIMES = "times"  # how often a row of the answer was drawn
+CLUSTER = "cluster"  # which row of the label's relation it is of
 
 
 def whole(plan: Plan, *, apart: bool = False) -> Statement | None:

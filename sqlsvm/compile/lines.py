@@ -32,14 +32,12 @@ from sqlsvm.sql import Named
 ADDED = "functions of the join"
 """The statement whose row has the sums over the join, less what they are where psi is least."""
 U, PSI, CONJUGATE, BEND = "u", "psi", "dual", "bend"
-RESTS = "squares of what was rounded away"
-"""The statement whose row has their sum over the join."""
+RESTS = "squares of what was rounded away"  # the statement whose row has their sum over the join
 
 BEFORE, RIGHT = 0, 1
 """The rank of a line of y = +1 and of a right entry. That of a line of y = -1 is 2. In this order, a join row at the
 place of a line is not above it: there the slope of the loss is that on the left."""
-NEITHER = 0
-"""The side of a right entry, which has no lines."""
+NEITHER = 0  # the side of a right entry, which has no lines
 
 SLIGHT = 0.1
 """What a change of the second derivative by no more than this may do is bounded as if all rows were at that place."""
@@ -139,10 +137,8 @@ class Counting(Protocol):
 class Meeting:
     lines: Counting
     messages: Messages
-    one_sided: bool = False
-    """Is the value of right entries of no use?"""
-    only: exp.Expression | None = None
-    """Which left entries have lines, if not all."""
+    one_sided: bool = False  # is the value of right entries of no use?
+    only: exp.Expression | None = None  # which left entries have lines, if not all
 
     def statements(self) -> Iterator[Statement]:
         messages, keys, tie = self.messages, self._keys, [TIE] if self._tied else []

@@ -32,8 +32,7 @@ from sqlsvm.plan.parameters import SPAN
 from sqlsvm.plan.plan import Plan
 from sqlsvm.sql import Named
 
-TIE = "o"
-"""On exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well."""
+TIE = "o"  # on exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well
 
 
 def tie_of(plan: Plan, y: exp.Expression) -> exp.Expression:
@@ -50,8 +49,7 @@ not those of a pair, and take the wrong side of a join for the small one if ther
 close it is a double, because PostgreSQL hashes an integer by folding its halves together, which would make key and
 bucket collide."""
 
-WIDTH = 24
-"""Bits of a place that hold the bucket; 29 are left for the key."""
+WIDTH = 24  # bits of a place that hold the bucket; 29 are left for the key
 
 
 def place(plan: Plan, code: exp.Expression, bucket: exp.Expression) -> exp.Expression:
@@ -114,8 +112,7 @@ def states_table(bag: int, step: int) -> str:
     return f"sqlsvm_q{bag}_{step}"
 
 
-CENTRE_TABLE = "sqlsvm_centre"
-"""Both lists where they meet, each entry with its v."""
+CENTRE_TABLE = "sqlsvm_centre"  # both lists where they meet, each entry with its v
 
 
 def returned_table(bag: int, step: int) -> str:
@@ -135,11 +132,9 @@ class Meeting:
     bag: int
     step: int
     child: int
-    keys: tuple[str, ...]
-    """Key columns of the states before."""
+    keys: tuple[str, ...]  # key columns of the states before
     meet: tuple[str, ...]
-    rest: tuple[str, ...]
-    """Key columns after."""
+    rest: tuple[str, ...]  # key columns after
     tie_states: bool
     tie_message: bool
 
@@ -254,8 +249,7 @@ class Messages:
         for side in (self.left, self.right):
             for bag, _ in self.plan.upwards(side, self.centre):
                 yield states(self.plan, bag, order=self._order(bag), tied=self.tied(bag, 0), rests=self.rests)
-                for met in self.meetings(bag):
-                    yield self._extend(met)
+                yield from (self._extend(met) for met in self.meetings(bag))
 
     def _order(self, bag: int) -> Sequence[str]:
         """How the states lie that meet others: by the keys towards the centre first. Then the pairs that a hash adds up

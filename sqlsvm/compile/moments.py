@@ -37,13 +37,10 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
-RANGE = frozenset(("least", "most"))
-"""Zeros aside: a number that is missing is 0."""
-CATEGORIES = frozenset(("categories",))
-"""The rows of each category. With "negative" these are always measured."""
+RANGE = frozenset(("least", "most"))  # zeros aside: a number that is missing is 0
+CATEGORIES = frozenset(("categories",))  # the rows of each category. With "negative" these are always measured.
 OF_CODES = "rows of each class"
-TIMES = "c"
-"""What messages call the only factor that there is."""
+TIMES = "c"  # what messages call the only factor that there is
 
 
 def needed(plan: Plan, scale: Scale, *, by_class: bool = False) -> frozenset[str]:
@@ -245,8 +242,7 @@ _MEASURES: Mapping[str, Made] = {
 # -- partners ----------------------------------------------------------------------------------------------------------
 
 
-Children = Mapping[int, Edge]
-"""Nodes that the root points to."""
+Children = Mapping[int, Edge]  # nodes that the root points to
 
 
 def looked(plan: Plan, measured: frozenset[str]) -> Children:
@@ -285,10 +281,8 @@ def _lost(counts: Counts, child: int, edge: Edge) -> exp.Subquery:
     return sql.where(rows, sql.is_null(sql.column("c", found))).subquery(copy=False)
 
 
-SUMS = 1000
-"""In one statement: PostgreSQL has at most 1664 outputs."""
-CARRIED = 400
-"""Factors in one message."""
+SUMS = 1000  # in one statement: PostgreSQL has at most 1664 outputs
+CARRIED = 400  # factors in one message
 
 
 @dataclass(frozen=True)
@@ -297,8 +291,7 @@ class Factor:
 
     place: int
     value: exp.Expression
-    degree: int = 1
-    """Products of a degree above 2 are not made."""
+    degree: int = 1  # products of a degree above 2 are not made
 
     @property
     def column(self) -> str:
@@ -347,8 +340,7 @@ def _is_category(d: Dictionary, place: int) -> exp.Expression:
 def second_moments(found: Factored) -> Iterator[Asked[dict[tuple[int, int], float]]]:
     """For the factors of each node their products with its own, and with those of later nodes."""
     for node, own in found.factors.items():
-        for some in _batches(own, CARRIED):
-            yield Asked(_products(found, node, some), _by_places)
+        yield from (Asked(_products(found, node, some), _by_places) for some in _batches(own, CARRIED))
 
 
 def _by_places(rows: Rows) -> dict[tuple[int, int], float]:

@@ -127,13 +127,10 @@ def roundings(plan: Plan, *, even: bool) -> int:
 
 
 TOGETHER = "sums of the classes"
-MEMBER = "m"
-"""The code of the class that is +1."""
+MEMBER = "m"  # the code of the class that is +1
 OWN_WIDTH = "width"
-MOST = 300
-"""Numbers in a vector of weights: each is a column here."""
-CLASSES_AT_ONCE = 20
-"""Classes in one statement: of each the score is a column, in all rows."""
+MOST = 300  # numbers in a vector of weights: each is a column here
+CLASSES_AT_ONCE = 20  # classes in one statement: of each the score is a column, in all rows
 
 
 def can_share(plan: Plan) -> bool:

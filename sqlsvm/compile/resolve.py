@@ -25,11 +25,8 @@ AT_ONCE = "sums of all"
 Answer = Callable[[Plan, int, exp.Expr], Iterator[Statement]]
 """The statements for the coordinates of one node, from an item of FROM called r with its columns and the count c."""
 
-Asked = Callable[[int], bool]
-"""Is anything asked of this node?"""
-
-CELLS = 256
-"""Combinations of categories that are few enough to be summed up in one scan."""
+Asked = Callable[[int], bool]  # is anything asked of this node?
+CELLS = 256  # combinations of categories that are few enough to be summed up in one scan
 
 
 def counts_table(node: int) -> str:

@@ -26,8 +26,7 @@ from sqlsvm.plan.plan import PART, Places, Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
-Bend = Callable[[exp.Expression], exp.Expression]
-"""What becomes of each term theta_j x_j of a score."""
+Bend = Callable[[exp.Expression], exp.Expression]  # what becomes of each term theta_j x_j of a score
 
 
 def number_columns(plan: Plan, node: int) -> list[str]:
@@ -99,8 +98,7 @@ def straight(term: exp.Expression) -> exp.Expression:
     return term
 
 
-ROW = "r"
-"""The node itself, where its rows are scored."""
+ROW = "r"  # the node itself, where its rows are scored
 
 
 @dataclass(frozen=True)
@@ -118,14 +116,12 @@ class Vector:
 class Part:
     """What the node itself, or something attached to it, adds to the scored rows."""
 
-    terms: Callable[[Vector], list[exp.Expression]]
-    """Of a score."""
+    terms: Callable[[Vector], list[exp.Expression]]  # of a score
     columns: Named = field(default_factory=list)
     labels: Named = field(default_factory=list)
     weight: exp.Expression | None = None
     conditions: list[exp.Expression] = field(default_factory=list)
-    joined: tuple[exp.Expr, list[exp.Expression], str] | None = None
-    """An item of FROM, what it is joined on, and how."""
+    joined: tuple[exp.Expr, list[exp.Expression], str] | None = None  # an item of FROM, what it is joined on, and how
 
 
 @dataclass(frozen=True)
@@ -167,8 +163,7 @@ class Scoring:
             else:
                 wanted = {v for v in keys if homes[v] == _alias(child)}
                 yield self._folded(child, edge, sorted({*edge.on, *wanted}))
-        for d in self.plan.dictionaries(node):
-            yield self._listed(d) if d.listed else self._by_table(d)
+        yield from (self._listed(d) if d.listed else self._by_table(d) for d in self.plan.dictionaries(node))
 
     def _homes(self, node: int) -> dict[int, str]:
         """Where the keys of a node are read: in its own rows, or else in the first of its children that has them."""

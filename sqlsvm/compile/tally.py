@@ -47,8 +47,7 @@ LARGEST_BUCKET = 2.0**19 - 1
 """Sums of sixteen buckets fit into what `messages.place` leaves for them. A score that is further out is counted as if
 it were there: what that rounds away is measured, as all rounding is."""
 
-MIDDLE = 0.5
-"""Of a bucket, where a score stands that is rounded down so that a total of 0 is where a bucket ends."""
+MIDDLE = 0.5  # of a bucket, where a score stands that is rounded down so that a total of 0 is where a bucket ends
 
 
 def bucket_of(p: exp.Expression, *, down: bool) -> exp.Expression:
@@ -82,12 +81,10 @@ class Tally:
     plan: Plan
     signed: bool
     bend: Bend = straight
-    weighting: Weighting = STEP
-    """For one bag. With more, the messages count by a step."""
+    weighting: Weighting = STEP  # for one bag. With more, the messages count by a step.
     whole: bool = False
     """With one bag: do its rows carry all columns of the bag, or the keys along which counts go back?"""
-    labelled: bool = False
-    """Must states say which label they are of?"""
+    labelled: bool = False  # must states say which label they are of?
     even: bool = False
     """On the grid, are scores of the label's bag rounded down? Then a total of 0 is where a bucket ends. If it were in
     the middle of one, half of the rows in that bucket would be counted on the wrong side, all on the same."""

@@ -56,8 +56,7 @@ class Residual:
 
 
 class Weighting(Protocol):
-    once: bool
-    """Is the margin read several times, so that it is to be computed once?"""
+    once: bool  # is the margin read several times, so that it is to be computed once?
 
     def counts(self, z: Residual) -> exp.Expression:
         """Is u other than 0?"""
@@ -247,8 +246,7 @@ class Sigmoid(BySlope):
         return sql.minus(exp.Ln(this=sql.minus(1.0, s)), sql.product(s, sql.column(SIZE, "r")))
 
 
-FARTHEST = 700.0
-"""In PostgreSQL, the exponential of a smaller number than its negative is an underflow."""
+FARTHEST = 700.0  # in PostgreSQL, the exponential of a smaller number than its negative is an underflow
 
 
 def _within(z: Residual) -> exp.Expression:

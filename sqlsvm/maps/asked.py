@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MEDIAN_OF = 500
-"""Rows whose distances have the median that gamma follows from."""
+MEDIAN_OF = 500  # rows whose distances have the median that gamma follows from
 
 _ARGUMENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?|constant|linear")
 
@@ -39,12 +38,10 @@ class Axes:
 
     columns: tuple[str, ...]
     means: tuple[float, ...]
-    loadings: tuple[tuple[float, ...], ...]
-    """For each component one of each column."""
+    loadings: tuple[tuple[float, ...], ...]  # for each component one of each column
 
 
-AxesOf = Callable[[int], Axes]
-"""At most so many components, those with the largest variance."""
+AxesOf = Callable[[int], Axes]  # at most so many components, those with the largest variance
 ExamplesOf = Callable[[Sequence[Feature], int], "Examples"]
 """Values of some columns in at most so many rows of the join, with their labels."""
 
@@ -64,8 +61,7 @@ class Asked:
     engine: Engine
     query: FeatureQuery
     seed: int
-    map: str
-    """As it was typed."""
+    map: str  # as it was typed
     join: OfJoin
 
     @property

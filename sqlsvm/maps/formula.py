@@ -21,11 +21,8 @@ from sqlglot.errors import SqlglotError
 from sqlsvm import sql
 from sqlsvm.reading import Misread
 
-DIALECT = "postgres"
-"""Of the texts."""
-
-LARGEST_EXPONENT = 700.0
-"""PostgreSQL refuses EXP of a number whose result is too small or too large for a double."""
+DIALECT = "postgres"  # of the texts
+LARGEST_EXPONENT = 700.0  # PostgreSQL refuses EXP of a number whose result is too small or too large for a double
 
 Values = NDArray[Any]
 

@@ -24,8 +24,7 @@ from sqlsvm.solve.threads import fitting_threads
 HIDDEN, OUTPUTS, HEAD = 32, 16, 8
 """The outputs of each layer. The kernel that is aligned is that of a last layer, the head, which is then left out."""
 EXAMPLES, BATCH = 20_000, 64
-EPOCHS, FEWEST_STEPS, MOST_STEPS = 32, 1000, 10_000
-"""How often an example is looked at, and the limits of the steps."""
+EPOCHS, FEWEST_STEPS, MOST_STEPS = 32, 1000, 10_000  # how often an example is looked at, and the limits of the steps
 
 
 def net(asked: Asked) -> Mapped:
@@ -62,8 +61,7 @@ def _units(w: Array, b: Array, means: Sequence[float] = ()) -> tuple[str, ...]:
     return tuple(formula.text_of(sql.greatest(each, formula.number(0))) for each in sums)
 
 
-SMALLEST = 1e-12
-"""The smallest eigenvalue that is not taken as this."""
+SMALLEST = 1e-12  # the smallest eigenvalue that is not taken as this
 
 
 def nystroem(asked: Asked) -> Mapped:
@@ -188,10 +186,8 @@ def _component(loadings: Sequence[float], means: Sequence[float]) -> str:
     return formula.text_of(sql.plus(*made))
 
 
-DIGITS = 32
-"""Hexadecimal digits of an MD5. Each decides one sign."""
-HALF = ord("8")
-"""From this digit on, also for letters, the sign is positive."""
+DIGITS = 32  # hexadecimal digits of an MD5. Each decides one sign.
+HALF = ord("8")  # from this digit on, also for letters, the sign is positive
 DOUBT = 0.01
 
 
@@ -225,12 +221,7 @@ def _coordinate(n: int, size: int, seed: int) -> exp.Expression:
 _STEPS = (
     ("$1 - FLOOR($1)", "FLOOR($1) + 4.0e0 - 7.0e0 * FLOOR((FLOOR($1) + 4.0e0) / 7.0e0)", "FLOOR($1) + 719468.0e0"),
     ("$1", "$2", "$3 - 146097.0e0 * FLOOR($3 / 146097.0e0)"),  # of 400 years
-    (
-        "$1",
-        "$2",
-        "$3",
-        "FLOOR(($3 - FLOOR($3 / 1460.0e0) + FLOOR($3 / 36524.0e0) - FLOOR($3 / 146096.0e0)) / 365.0e0)",
-    ),
+    ("$1", "$2", "$3", "FLOOR(($3 - FLOOR($3 / 1460.0e0) + FLOOR($3 / 36524.0e0) - FLOOR($3 / 146096.0e0)) / 365.0e0)"),
     ("$1", "$2", "$3 - (365.0e0 * $4 + FLOOR($4 / 4.0e0) - FLOOR($4 / 100.0e0))"),
     ("$1", "$2", "$3", "FLOOR((5.0e0 * $3 + 2.0e0) / 153.0e0)"),
 )
@@ -270,8 +261,7 @@ MAPS: Mapping[str, Callable[[Asked], Mapped]] = {
     "pca": pca,
     "net": net,
 }
-FEWEST = 3
-"""A number with fewer values has no curve."""
+FEWEST = 3  # A number with fewer values has no curve
 
 
 def resolved(engine: Engine, query: FeatureQuery, maps: Sequence[str], seed: int, join: OfJoin) -> tuple[Mapped, ...]:

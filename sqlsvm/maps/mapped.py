@@ -19,8 +19,7 @@ from sqlsvm.query.names import relations_in
 from sqlsvm.query.rewrites.meet import Asked, brought, met
 from sqlsvm.reading import Misread
 
-KNOWN = "known:"
-"""Of a map that tells whether its column is NULL."""
+KNOWN = "known:"  # of a map that tells whether its column is NULL
 
 Formula = Annotated[str, formula.read]
 
@@ -39,21 +38,14 @@ class Mapped:
     `steps` the first step does, each later step reads what the step before it has computed, and the formulas read the
     last step. A new column is NULL where one of `columns` is, but for `otherwise`."""
 
-    map: str
-    """As --map has it, with the defaults written out."""
-    columns: tuple[str, ...]
-    """Outputs of the query."""
-    formulas: Mapping[str, Formula]
-    """By the name of the new column."""
+    map: str  # as --map has it, with the defaults written out
+    columns: tuple[str, ...]  # outputs of the query
+    formulas: Mapping[str, Formula]  # by the name of the new column
     steps: tuple[tuple[Formula, ...], ...] = ()
-    kind: Literal["numeric", "categorical"] = "numeric"
-    """Of `columns`."""
-    replaces: bool = True
-    """Are `columns` no features of their own any more?"""
-    note: str = ""
-    """What its user should know."""
-    booleans: tuple[str, ...] = ()
-    """Those of `columns` that are true or false: to the formulas 1 and 0."""
+    kind: Literal["numeric", "categorical"] = "numeric"  # of `columns`
+    replaces: bool = True  # are `columns` no features of their own any more?
+    note: str = ""  # what its user should know
+    booleans: tuple[str, ...] = ()  # those of `columns` that are true or false: to the formulas 1 and 0
 
     @property
     def otherwise(self) -> float | None:
@@ -126,8 +118,7 @@ def _fitting(found: tuple[Mapped, ...]) -> tuple[Mapped, ...]:
     return found
 
 
-Maps = Annotated[tuple[Mapped, ...], _fitting]
-"""As they are stored."""
+Maps = Annotated[tuple[Mapped, ...], _fitting]  # as they are stored
 
 
 def known(facts: Facts, query: FeatureQuery, taken: Collection[str]) -> Iterator[Mapped]:
@@ -196,8 +187,6 @@ def _check_names(query: FeatureQuery, maps: Sequence["Mapped"]) -> None:
     for each in maps:
         for name in each.formulas:
             if name in seen:
-                raise QueryError(
-                    f"two columns are called {name}: one is of --map {each.map}",
-                    hint="rename the column of the query with AS, or leave out one of the maps",
-                )
+                said = f"two columns are called {name}: one is of --map {each.map}"
+                raise QueryError(said, hint="rename the column of the query with AS, or leave out one of the maps")
             seen.add(name)

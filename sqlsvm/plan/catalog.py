@@ -15,10 +15,8 @@ from sqlsvm.query.facts import whole as whole_key
 from sqlsvm.query.ir import Variable, inner_variables
 from sqlsvm.query.rows import Outputs
 
-FEW = 3
-"""To group the small keys of so many relations takes PostgreSQL no longer than to list their constraints."""
-AT_ONCE = 100
-"""A union of so many takes DuckDB half as long as each alone; one of 2,000 takes seven times as long."""
+FEW = 3  # to group the small keys of so many relations takes PostgreSQL no longer than to list their constraints
+AT_ONCE = 100  # A union of so many takes DuckDB half as long as each alone; one of 2,000 takes seven times as long
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,8 @@ class Heaviest:
 
     key: tuple[object, ...]
     left: float
-    right: float
-    """Rows with it on each side."""
-    share: float
-    """Of all pairs."""
+    right: float  # rows with it on each side
+    share: float  # of all pairs
 
 
 @dataclass(frozen=True)
@@ -206,9 +202,7 @@ def _odd(feature: Feature) -> dict[str, exp.Expression]:
     return odd
 
 
-def _sides(
-    pairs: Sequence[tuple[Term, Term]],
-) -> tuple[tuple[Term, ...], tuple[Term, ...], list[tuple[int, int]]]:
+def _sides(pairs: Sequence[tuple[Term, Term]]) -> tuple[tuple[Term, ...], tuple[Term, ...], list[tuple[int, int]]]:
     """The terms of the left, those of the right, each once, and the places that are equal."""
     ours, theirs = (tuple(dict.fromkeys(side)) for side in (zip(*pairs, strict=True) if pairs else ((), ())))
     return ours, theirs, [(ours.index(a), theirs.index(b)) for a, b in pairs]

@@ -74,10 +74,8 @@ def _weights(design: Design, given: Given, said: str) -> Mapping[str, Any]:
             raise OptionError(f"{said} has a weight for {name}, which is not a feature", hint=close)
     for d in design.dictionaries:
         if not isinstance(weights.get(d.feature, {}), Mapping):
-            raise OptionError(
-                f"the weight of the categorical feature {d.feature} is one number",
-                hint=f'write {{"{d.feature}": {{"VALUE": 0.1}}}}',
-            )
+            fact = f"the weight of the categorical feature {d.feature} is one number"
+            raise OptionError(fact, hint=f'write {{"{d.feature}": {{"VALUE": 0.1}}}}')
         _check_known(d, weights.get(d.feature, {}), said)
     return weights
 
@@ -88,10 +86,8 @@ def _check_known(d: Dictionary, given: Mapping[str, Any], said: str) -> None:
     if d.categories[-1:] == (OTHER,):
         for category in given.keys() - known:
             which = f"is none of the top {d.top}" if d.top else "is rare"
-            raise OptionError(
-                f"{said} has a weight for the category {category} of {d.feature}, which {which}",
-                hint=f"leave out --top {d.feature}:{d.top}" if d.top else "leave out --rare",
-            )
+            fact = f"{said} has a weight for the category {category} of {d.feature}, which {which}"
+            raise OptionError(fact, hint=f"leave out --top {d.feature}:{d.top}" if d.top else "leave out --rare")
 
 
 def _number(name: str, value: object) -> float:
@@ -104,12 +100,10 @@ def _number(name: str, value: object) -> float:
 
 T = TypeVar("T")
 
-MOST = 1000
-"""Rows. The systems that are solved have one unknown for each."""
+MOST = 1000  # rows. The systems that are solved have one unknown for each.
 FORM = 'write [{"weights": {"distance": 1, "carrier": {"UA": -2}}, "at_least": 0}]; at_most and intercept are possible'
 
-Covariances = Mapping[str, Array]
-"""For a column its covariance with each raw coordinate."""
+Covariances = Mapping[str, Array]  # for a column its covariance with each raw coordinate
 
 
 def given(texts: Sequence[str]) -> tuple[str, ...]:
@@ -149,20 +143,16 @@ def constraint(
     """`centre` is what was subtracted from the label: the user's intercept is that plus the one of beta."""
     rows = [row for text in texts for row in _Rows(scaling, centre, covariances, fold).of(text)]
     if len(rows) > MOST:
-        raise OptionError(
-            f"the constraints are {len(rows):,} rows, and there can be {MOST:,}",
-            hint="constrain numbers one by one, with increasing:COLUMN; or give fewer categories weights, with --top",
-        )
+        hint = "constrain numbers one by one, with increasing:COLUMN; or give fewer categories weights, with --top"
+        raise OptionError(f"the constraints are {len(rows):,} rows, and there can be {MOST:,}", hint=hint)
     made = Constraint(
         tuple(row.name for row in rows),
         np.array([scaling.from_raw(row.coefficients) for row in rows]).reshape(len(rows), scaling.dimension),
         np.array([row.shift for row in rows]),
     )
     if conflict := made.conflict():
-        raise OptionError(
-            f"no weights satisfy all constraints: {' and '.join(conflict.names)}",
-            hint="these cannot hold together: leave one out, or make it wider",
-        )
+        said = f"no weights satisfy all constraints: {' and '.join(conflict.names)}"
+        raise OptionError(said, hint="these cannot hold together: leave one out, or make it wider")
     return made
 
 

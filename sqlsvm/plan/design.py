@@ -43,8 +43,7 @@ class Other(Enum):
 OTHER: Final = Other.OTHER
 NOWHERE: Mapping[str, float] = {}
 
-FEW = 16
-"""For one row, this many comparisons take as long as one look into a hash table."""
+FEW = 16  # for one row, this many comparisons take as long as one look into a hash table
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,7 @@ class Coordinate:
     feature: str
     role: Role
     value: exp.Expression
-    origin: float = 0.0
-    """What is subtracted from the number in it."""
+    origin: float = 0.0  # what is subtracted from the number in it
 
     @property
     def column(self) -> str:
@@ -83,10 +81,8 @@ class Dictionary:
     """Relations in which the keys of a row must be: values that are only in other rows are left out."""
     listed: bool = False
     """CASE tells the values apart. It needs no join with a table, and the scan can run in parallel."""
-    top: int | None = None
-    """How many values have a place of their own; None if all have."""
-    rare: int = 0
-    """Values in fewer rows of the join have no place of their own."""
+    top: int | None = None  # how many values have a place of their own; None if all have
+    rare: int = 0  # values in fewer rows of the join have no place of their own
 
     @property
     def limited(self) -> bool:
@@ -301,10 +297,9 @@ def _check_collation(catalog: Catalog, feature: Feature) -> None:
     collation = catalog.of(feature.relation).described(Term(feature.relation, feature.expression)).collation
     if collation:
         own = feature.expression.sql(catalog.query.dialect)
-        raise DataError(
-            f"the categories of {feature.name} are compared under {collation}, which makes different texts equal",
-            hint=f'compare the texts exactly, here in lower case: lower({own}) COLLATE "C" AS {feature.name}',
-        )
+        said = f"the categories of {feature.name} are compared under {collation}, which makes different texts equal"
+        hint = f'compare the texts exactly, here in lower case: lower({own}) COLLATE "C" AS {feature.name}'
+        raise DataError(said, hint=hint)
 
 
 def _check_digits(catalog: Catalog, feature: Feature) -> None:
@@ -317,11 +312,9 @@ def _check_digits(catalog: Catalog, feature: Feature) -> None:
     lost = next((text for text in texts.tolist() if not _is_double(text)), None)
     if lost is not None:
         own = feature.expression.sql(catalog.query.dialect)
-        raise DataError(
-            f"the category {lost} of {feature.name} has more digits than a double",
-            detail=f"it would be read as {float(lost)!r}, and so might other categories",
-            hint=f"write CAST({own} AS text) AS {feature.name}, or AS bigint where all of them are integers",
-        )
+        said = f"the category {lost} of {feature.name} has more digits than a double"
+        hint = f"write CAST({own} AS text) AS {feature.name}, or AS bigint where all of them are integers"
+        raise DataError(said, detail=f"it would be read as {float(lost)!r}, and so might other categories", hint=hint)
 
 
 def _larger(catalog: Catalog, alias: str) -> frozenset[str]:

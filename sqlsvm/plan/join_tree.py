@@ -23,13 +23,11 @@ EdgeKind = Literal["foreign-key", "many-to-many"]
 Block = tuple[str, ...]
 """The aliases of the relations of one node of the tree: one, or several that are joined up front, because they make a
 cycle, or the label says whether a LEFT JOIN has found a row."""
-Pair = tuple[int, int]
-"""Two nodes, the first one first."""
+Pair = tuple[int, int]  # two nodes, the first one first
 
 TRIED = 50_000
 """Edges of the trees that are tried before the best is taken. Twelve relations that share one key need fewer."""
-DEEPEST = 250
-"""Relations in a chain, each joined to the one before: a statement nests one sub-query for each."""
+DEEPEST = 250  # relations in a chain, each joined to the one before: a statement nests one sub-query for each
 
 
 class Facts(Protocol):
@@ -467,8 +465,7 @@ def _groupings(blocks: tuple[Block, ...]) -> Iterator[tuple[Block, ...]]:
     *rest, last = blocks
     for grouping in _groupings(tuple(rest)):
         yield (*grouping, last)
-        for i, group in enumerate(grouping):
-            yield (*grouping[:i], group + last, *grouping[i + 1 :])
+        yield from ((*grouping[:i], group + last, *grouping[i + 1 :]) for i, group in enumerate(grouping))
 
 
 def _connected(block: Block, variables: tuple[Variable, ...]) -> bool:

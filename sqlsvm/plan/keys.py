@@ -58,11 +58,9 @@ def check_relied(catalog: Catalog) -> None:
     for key in catalog.query.relied:
         if not catalog.facts.of(key.relation).is_unique(key.terms):
             terms = ", ".join(t.expression.sql(catalog.query.dialect) for t in key.terms)
-            raise DataError(
-                f"the key {terms} is no longer unique: rows of {key.relation.alias} changed while the query was read",
-                detail="an output or a condition over several relations relies on this key",
-                hint="run the command again",
-            )
+            said = f"the key {terms} is no longer unique: rows of {key.relation.alias} changed while the query was read"
+            detail = "an output or a condition over several relations relies on this key"
+            raise DataError(said, detail=detail, hint="run the command again")
 
 
 def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
@@ -81,19 +79,15 @@ def _held(catalog: Catalog, variable: Variable) -> list[Held]:
 
 def _composite(catalog: Catalog, held: Held) -> QueryError:
     (key,) = _spelled(catalog, held)
-    return QueryError(
-        f"the key {key} is of the composite type {held[1].type}",
-        detail="if its fields are NULL it is NULL, and still equal to others",
-        hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y",
-    )
+    said = f"the key {key} is of the composite type {held[1].type}"
+    detail = "if its fields are NULL it is NULL, and still equal to others"
+    return QueryError(said, detail=detail, hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y")
 
 
 def _own_equality(catalog: Catalog, held: Held) -> QueryError:
     (key,) = _spelled(catalog, held)
-    return QueryError(
-        f"the key {key} is of the type {held[1].type}, which has an = of its own",
-        hint=f"join on a type of the system, under which the same keys are equal: CAST({key} AS TEXT)",
-    )
+    hint = f"join on a type of the system, under which the same keys are equal: CAST({key} AS TEXT)"
+    return QueryError(f"the key {key} is of the type {held[1].type}, which has an = of its own", hint=hint)
 
 
 def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
@@ -101,11 +95,9 @@ def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
     other = next(pair for pair in held if pair[1].blur != blurred[1].blur)
     (ours, theirs), collation = _spelled(catalog, blurred, other), blurred[1].collation
     collated = f"compare them under one collation: {ours} {collation} = {theirs} {collation}"
-    return QueryError(
-        _are(catalog, blurred, other),
-        detail="keys that are equal in one way need not be equal in the other",
-        hint=collated if collation else _cast(catalog, blurred, other, "text"),
-    )
+    said = _are(catalog, blurred, other)
+    detail = "keys that are equal in one way need not be equal in the other"
+    return QueryError(said, detail=detail, hint=collated if collation else _cast(catalog, blurred, other, "text"))
 
 
 def _rounded(catalog: Catalog, held: Sequence[Held]) -> Rounded | None:
@@ -119,11 +111,8 @@ def _check_rounded(catalog: Catalog, held: Sequence[Held], rounded: Rounded) -> 
     if found["exact"][0] > found["rounded"][0]:
         exact = next(pair for pair in held if pair[0] in rounded.exact)
         other = next(pair for pair in held if catalog.engine.compared_as([exact[1].type, pair[1].type]))
-        raise DataError(
-            _are(catalog, exact, other),
-            detail=f"they are compared as {rounded.type}, so two different keys would count as equal",
-            hint=_cast(catalog, exact, other, rounded.type),
-        )
+        detail = f"they are compared as {rounded.type}, so two different keys would count as equal"
+        raise DataError(_are(catalog, exact, other), detail=detail, hint=_cast(catalog, exact, other, rounded.type))
 
 
 def _are(catalog: Catalog, *pairs: Held) -> str:

@@ -19,14 +19,12 @@ from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.solve.loss import SQUARED, Loss, named
 
-FACTORS = 40
-"""There are as many sums as pairs of them. With more factors, passes with a sample take less time."""
+FACTORS = 40  # there are as many sums as pairs of them. With more factors, passes with a sample take less time.
 
 Method = Literal["exact", "grid", "sketch"]
 F = TypeVar("F", Coordinate, Dictionary)
 
-PART = "part"
-"""The column of working tables with what `Plan.split` says of a row."""
+PART = "part"  # the column of working tables with what `Plan.split` says of a row
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,9 @@ class Plan:
     tree: JoinTree
     design: Design
     method: Method
-    centre: Link | None = None
-    """Where the two sides meet; None when there is one bag only."""
-    copied: frozenset[int] = frozenset()
-    """The nodes that are copied into working tables. The others are read in place."""
-    merged: frozenset[int] = frozenset()
-    """Copied nodes whose equal rows are merged into a multiplicity."""
+    centre: Link | None = None  # where the two sides meet; None when there is one bag only
+    copied: frozenset[int] = frozenset()  # the nodes that are copied into working tables. The others are read in place.
+    merged: frozenset[int] = frozenset()  # copied nodes whose equal rows are merged into a multiplicity
     looked: frozenset[int] = frozenset()
     """Neighbours of the label's node for which a query pays that asks if every row has a partner there
     (compile/partners.py)."""
@@ -84,8 +79,7 @@ class Plan:
     split: str | None = None
     """A column of the label's relation. Sums are kept apart by its values, with one bag; moments always."""
 
-    marked: bool = False
-    """Do the rows of a sample tell the marks of their row of the label's relation?"""
+    marked: bool = False  # do the rows of a sample tell the marks of their row of the label's relation?
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
@@ -265,8 +259,7 @@ class Terms:
 
     factors: tuple[Rows, ...]
     most: int | None = None
-    weighted: bool = False
-    """Whole numbers are added up, unless rows have weights."""
+    weighted: bool = False  # whole numbers are added up, unless rows have weights
 
 
 def terms(plan: Plan) -> tuple[Terms, ...]:

@@ -23,17 +23,13 @@ EXACT_BUDGET = 6e5
 With 150,000 rows, a training on the grid takes about as long; with 320,000 three quarters of it, with 680,000 half. But
 what `evaluate` says is exact then, and not between bounds."""
 
-MOST_EXACT = 1e8
-"""With --counting exact, more rows than this are refused."""
-
-BUCKETS_PER_BAG = 64
-"""The expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit."""
+MOST_EXACT = 1e8  # with --counting exact, more rows than this are refused
+BUCKETS_PER_BAG = 64  # the expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit
 
 KEPT_IN_PLACE = 2 / 3
 """A relation is copied if its filters keep a smaller share, because every pass would read the others for nothing."""
 
-CACHED = 10_000
-"""With so many rows, what is read of a relation at random is in no cache."""
+CACHED = 10_000  # with so many rows, what is read of a relation at random is in no cache
 
 FEW_COLUMNS = 40
 """Up to so many columns are joined at once on an engine that is slow to start a statement. Its rates are unknown."""
@@ -49,11 +45,8 @@ ROWS_A_PLACE = 2
 """With at least this many rows a place, it costs less to make an array of all places in every pass than a hash table.
 With one row a place it costs more."""
 
-FULL = 0.5
-"""An array is made if at least this share of its places has a key."""
-
-LARGEST_ARRAY = 1_000_000
-"""Places, 8 MB: every process that scans has its own copy."""
+FULL = 0.5  # an array is made if at least this share of its places has a key
+LARGEST_ARRAY = 1_000_000  # places, 8 MB: every process that scans has its own copy
 
 
 @dataclass(frozen=True)
@@ -63,8 +56,7 @@ class Sizes:
     states: dict[int, float]
     extended: dict[int, list[float]]
     """For each bag the entries read while it is joined with the messages of its children, one after the other."""
-    kept: dict[int, list[float]]
-    """The entries that remain when equal ones are merged."""
+    kept: dict[int, list[float]]  # the entries that remain when equal ones are merged
 
     def and_(self, other: "Sizes") -> "Sizes":
         pairs = (self.states, other.states), (self.extended, other.extended), (self.kept, other.kept)
@@ -89,11 +81,9 @@ def choose(
     exact = min(links, key=lambda link: half_joins(tree, catalog, link))
     size = half_joins(tree, catalog, exact)
     if counting == "exact" and len(links) > 1 and size > MOST_EXACT:
-        raise OptionError(
-            f"exact counting would sort about {size:.2g} rows",
-            detail=f"{len(links) + 1} groups of tables meet many-to-many",
-            hint="use --counting grid: its cuts are exact, and the error of its values is certified",
-        )
+        said = f"exact counting would sort about {size:.2g} rows"
+        hint = "use --counting grid: its cuts are exact, and the error of its values is certified"
+        raise OptionError(said, detail=f"{len(links) + 1} groups of tables meet many-to-many", hint=hint)
     few = size <= EXACT_BUDGET or (len(links) == 1 and not is_merged(tree, links[0], loss))
     if counting == "exact" or (counting == "auto" and few):
         return Plan(tree, design, "exact", exact, copied, merged)
@@ -108,8 +98,7 @@ def is_merged(tree: JoinTree, link: Link, loss: Loss | None) -> bool:
     return tree.is_bridge(link.edge) and not isinstance(loss, Logistic)
 
 
-JOINED = 3
-"""With more nodes to join, moments in one scan take less time than in one for each node."""
+JOINED = 3  # with more nodes to join, moments in one scan take less time than in one for each node
 
 
 def fitted(plan: Plan, catalog: Catalog) -> Plan:
@@ -253,10 +242,8 @@ def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
 class Sent(NamedTuple):
     """What a bag sends along a link."""
 
-    per_key: float
-    """Entries."""
-    bags: int
-    """This one, and those behind it."""
+    per_key: float  # entries
+    bags: int  # this one, and those behind it
     sizes: Sizes
 
 

@@ -10,18 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import DataError, OptionError, QueryError
-from sqlsvm.options import (
-    DEFAULTS,
-    MEANS,
-    ClassWeights,
-    Counting,
-    Intercept,
-    LossName,
-    LossPiece,
-    Nulls,
-    Scale,
-    check,
-)
+from sqlsvm.options import DEFAULTS, MEANS, ClassWeights, Counting, Intercept, LossName, LossPiece, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design, design
 from sqlsvm.plan.join_tree import DEEPEST, join_tree
@@ -114,11 +103,9 @@ def _catalog(facts: Facts, query: FeatureQuery, options: ProblemOptions, *, last
 def check_scale(query: FeatureQuery, scale: Scale) -> None:
     if scale == "maxabs":
         for name in query.sums:
-            raise OptionError(
-                f"maxabs cannot scale {name}: its terms are of several relations",
-                detail="the largest sum in the join is not known from the tables",
-                hint="use --scale standard, or none",
-            )
+            said = f"maxabs cannot scale {name}: its terms are of several relations"
+            detail = "the largest sum in the join is not known from the tables"
+            raise OptionError(said, detail=detail, hint="use --scale standard, or none")
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:

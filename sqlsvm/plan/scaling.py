@@ -32,12 +32,10 @@ class Moments:
     squares: Array
     largest: Array
     total_negative: Array
-    label: LabelMoments | None = None
-    """Where the label is a number."""
+    label: LabelMoments | None = None  # where the label is a number
     products: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """For each pair of terms of one sum, the sum of x_i x_j."""
-    of_codes: tuple[float, ...] = ()
-    """The rows of each code, where the label has more than two classes."""
+    of_codes: tuple[float, ...] = ()  # the rows of each code, where the label has more than two classes
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,8 @@ class Scaling:
     """
 
     design: Design
-    matrix: Array
-    """T: features x coordinates, dense for numbers; categories pass through."""
-    label: float | None = None
-    """The deviation of a label that is a number, if features are measured in theirs."""
+    matrix: Array  # T: features x coordinates, dense for numbers; categories pass through
+    label: float | None = None  # the deviation of a label that is a number, if features are measured in theirs
 
     @cached_property
     def kept(self) -> Indices:
@@ -114,11 +110,8 @@ class Scaling:
         return np.concatenate([self.matrix @ sums[:d], sums[d:]])
 
 
-FLAT = 1e-10
-"""The variance, as a share of the mean square, of a feature whose deviation is 10^-5 of its size."""
-
-CONSTANT = 1e-12
-"""What the subtraction leaves of the variance of a constant, as a share of the mean square."""
+FLAT = 1e-10  # the variance, as a share of the mean square, of a feature whose deviation is 10^-5 of its size
+CONSTANT = 1e-12  # what the subtraction leaves of the variance of a constant, as a share of the mean square
 
 
 def _kept(design: Design) -> list[Coordinate]:
@@ -213,11 +206,8 @@ def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
     """Refuse NaN, infinity, and a NULL if the options do not say how to treat it."""
     if odd := [c.feature for c in design.coordinates if c.feature and not np.isfinite(moments.total[c.index])]:
         first, *others = dict.fromkeys(odd)
-        raise DataError(
-            f"feature {first} is NaN or infinite in some rows of the join",
-            detail=" ".join(f"So is {name}." for name in others) or None,
-            hint=only_finite(first),
-        )
+        said = f"feature {first} is NaN or infinite in some rows of the join"
+        raise DataError(said, detail=" ".join(f"So is {name}." for name in others) or None, hint=only_finite(first))
     for c in design.coordinates:
         if np.isinf(moments.squares[c.index]):  # NaN if they were not measured
             raise odd_squares(c.feature, "large", "/ 1e100")
@@ -243,7 +233,5 @@ def null_feature(name: str, relation: str, rows: float, *, several: bool) -> Dat
 
 
 def odd_squares(feature: str, size: str, remedy: str) -> DataError:
-    return DataError(
-        f"feature {feature} has numbers whose squares are too {size} for a double",
-        hint=f"change its size in the query: {feature} {remedy}, or leave such rows out in WHERE",
-    )
+    said = f"feature {feature} has numbers whose squares are too {size} for a double"
+    return DataError(said, hint=f"change its size in the query: {feature} {remedy}, or leave such rows out in WHERE")

@@ -30,32 +30,23 @@ from sqlsvm.sql import Named
 
 T = TypeVar("T")
 
-Seen = Mapping[str, Any]
-"""Some values of a label as text, in order, and as they are."""
-
-CODE = "y"
-"""The column of working tables with the code."""
+Seen = Mapping[str, Any]  # some values of a label as text, in order, and as they are
+CODE = "y"  # the column of working tables with the code
 
 
 @dataclass(frozen=True)
 class Target(ABC):
     label: Feature
-    code: exp.Expression
-    """Over the columns of the label's relation."""
+    code: exp.Expression  # over the columns of the label's relation
 
     class_weights: tuple[float, ...] = (1.0, 1.0)
     """What a row of each class counts: negative, positive; or that of each code, where there are more."""
 
-    signed: ClassVar[bool]
-    """Do rows have signs, so that there are two classes, or one against the others?"""
-    classes: ClassVar[int] = 0
-    """How many classes there are, if each of them is +1 in a training of its own."""
-    chosen = 0
-    """The code of the class that is +1, if there are more than two."""
-    weighted = False
-    """Do rows of one class count more?"""
-    centre = 0.0
-    """What is subtracted from a label that is a number."""
+    signed: ClassVar[bool]  # do rows have signs, so that there are two classes, or one against the others?
+    classes: ClassVar[int] = 0  # how many classes there are, if each of them is +1 in a training of its own
+    chosen = 0  # the code of the class that is +1, if there are more than two
+    weighted = False  # do rows of one class count more?
+    centre = 0.0  # what is subtracted from a label that is a number
 
     @abstractmethod
     def origin(self, y: exp.Expression) -> exp.Expression:
@@ -109,8 +100,7 @@ class Binary(Target):
 
     class_parameters: bool = False
     """The class weights are parameters of every statement: a stored program knows them only when it runs."""
-    values: tuple[Any, Any] | None = None
-    """The label's own values for -1 and +1, if they were read to make it."""
+    values: tuple[Any, Any] | None = None  # the label's own values for -1 and +1, if they were read to make it
 
     signed = True
 
@@ -142,12 +132,9 @@ class Binary(Target):
 class Classes(Target):
     """A label with more than two values. The code of a row is the number of its class, from 1."""
 
-    names: tuple[str, ...] = ()
-    """The values in the order of their codes, as text."""
-    chosen: int = 1
-    """The code of the class that is +1."""
-    lacking: bool = False
-    """May rows have none of these values, and a class no rows?"""
+    names: tuple[str, ...] = ()  # the values in the order of their codes, as text
+    chosen: int = 1  # the code of the class that is +1
+    lacking: bool = False  # may rows have none of these values, and a class no rows?
 
     signed = True
 
@@ -208,20 +195,15 @@ def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str |
     if loss not in NUMBER_LOSSES:
         return _of_values(engine, query, label, positive, _seen(engine, query, label, positive))
     if label.kind != "numeric":
-        raise OptionError(
-            f"the loss {loss} needs a label that is a number, and {label.name} is not",
-            hint="use a loss for two classes, such as --loss hinge, or CAST the label to a number in the query",
-        )
+        hint = "use a loss for two classes, such as --loss hinge, or CAST the label to a number in the query"
+        raise OptionError(f"the loss {loss} needs a label that is a number, and {label.name} is not", hint=hint)
     if positive is not None:
-        raise OptionError(
-            f"the loss {loss} needs a number, and --positive makes two classes of the label",
-            hint="leave one of them out",
-        )
+        said = f"the loss {loss} needs a number, and --positive makes two classes of the label"
+        raise OptionError(said, hint="leave one of them out")
     return numeric(engine, query, label, centred=centred)
 
 
-DIGITS = 20
-"""So many bits of a mean are kept: more may depend on the order of the rows in the sum."""
+DIGITS = 20  # so many bits of a mean are kept: more may depend on the order of the rows in the sum
 
 
 def numeric(engine: Engine, query: FeatureQuery, label: Feature, *, centred: bool = True) -> Numeric:
@@ -270,8 +252,7 @@ def _of_values(engine: Engine, query: FeatureQuery, label: Feature, positive: st
     return Binary(label, code, values=_two_numbers(label, positive, seen))
 
 
-MOST, SHOWN = 100, 4
-"""Classes that are trained; values that a message names."""
+MOST, SHOWN = 100, 4  # classes that are trained; values that a message names
 
 
 def _classes(label: Feature, values: list[str], positive: str | None) -> Classes | None:
@@ -284,11 +265,9 @@ def _classes(label: Feature, values: list[str], positive: str | None) -> Classes
             raise _no_class(label, values)
         values = sorted(values, key=float)
     if len(values) > MOST:
-        raise DataError(
-            f"the label {label.name} has more than {MOST} values in {label.relation}",
-            detail=f"among them {_quoted(values[:SHOWN])}",
-            hint="put rare values together in the query: CASE WHEN ... THEN ... ELSE 'other' END",
-        )
+        said = f"the label {label.name} has more than {MOST} values in {label.relation}"
+        hint = "put rare values together in the query: CASE WHEN ... THEN ... ELSE 'other' END"
+        raise DataError(said, detail=f"among them {_quoted(values[:SHOWN])}", hint=hint)
     return _classes_of(label, values)
 
 
@@ -437,10 +416,8 @@ def _sign_of(
     if label.kind == "numeric" and any({float(v) for v in values} <= usual for usual in ({-1.0, 1.0}, {0.0, 1.0})):
         return _sign(label, _literal(label, "1"))
     if len(values) == 1:
-        raise DataError(
-            f"the label {label.name} has the value {values[0]!r}",
-            hint=f"say whether it is the positive class: --positive {shlex.quote(values[0])}",
-        )
+        said = f"the label {label.name} has the value {values[0]!r}"
+        raise DataError(said, hint=f"say whether it is the positive class: --positive {shlex.quote(values[0])}")
     return _sign(label, _as_rounded(engine, _rows(query, label), label, _likely(label, values)))
 
 
@@ -483,11 +460,9 @@ def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str
     first, second = (_literal(label, value) for value in sorted(values, key=lambda v: v != positive)[:2])
     few = exp.In(this=label.expression.copy(), expressions=[first.copy(), second]).sql(dialect)
     one = sql.equal(label.expression.copy(), first).sql(dialect)
-    return DataError(
-        f"the label {label.name} has more than two values in {label.relation}",
-        detail=f"among them {_quoted(values[:SHOWN])}",
-        hint=f"leave the others out: WHERE {few}, or make two classes of them: {one} AS {label.name}_is_one",
-    )
+    said = f"the label {label.name} has more than two values in {label.relation}"
+    hint = f"leave the others out: WHERE {few}, or make two classes of them: {one} AS {label.name}_is_one"
+    return DataError(said, detail=f"among them {_quoted(values[:SHOWN])}", hint=hint)
 
 
 def _quoted(values: Sequence[str]) -> str:
@@ -500,11 +475,8 @@ def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
     for value in values:
         if _same(label, value, positive):
             return value
-    raise OptionError(
-        f"the label {label.name} never has the value '{positive}'",
-        detail=f"its values are {_quoted(values)}",
-        hint=nearest(positive, values),
-    )
+    said = f"the label {label.name} never has the value '{positive}'"
+    raise OptionError(said, detail=f"its values are {_quoted(values)}", hint=nearest(positive, values))
 
 
 def _same(label: Feature, value: str, positive: str) -> bool:

@@ -105,8 +105,7 @@ def shown(names: sql.Named, outputs: sql.Named, source: exp.Expr) -> exp.Select:
     return exp.Select(expressions=[exp.alias_(value, name, quoted=True) for value, name in every]).from_(source)
 
 
-FAN = 4
-"""Slots to a node, and nodes to one of the next level: rows tend to be more than the questions about them."""
+FAN = 4  # slots to a node, and nodes to one of the next level: rows tend to be more than the questions about them
 
 _MERGED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
 """What is known of all rows, if it is known of parts of them."""

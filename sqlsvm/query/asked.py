@@ -23,11 +23,8 @@ from sqlsvm.query.line import End, ends_of
 from sqlsvm.query.names import Scope
 from sqlsvm.query.sources import Source, from_items, probe_of, source_of
 
-Describe = Callable[[exp.Select], tuple[Column, ...] | None]
-"""The columns of a query; None if it is not valid."""
-
-Pair = tuple[exp.Expression, exp.Expression]
-"""What is equal: of the rows, and of the relation that asks."""
+Describe = Callable[[exp.Select], tuple[Column, ...] | None]  # the columns of a query; None if it is not valid
+Pair = tuple[exp.Expression, exp.Expression]  # what is equal: of the rows, and of the relation that asks
 
 _CLAUSES = {"expressions", "from_", "joins", "where"}
 _ANY_OF = (exp.In, exp.Any, exp.All, exp.Exists)
@@ -41,8 +38,7 @@ _JOINS = {"this", "on", "kind", "side"}
 class Question:
     """`keys` are equal pairs: of the rows, and of the relation that asks. All ends are about one point."""
 
-    rows: exp.Select
-    """Without outputs."""
+    rows: exp.Select  # without outputs
     keys: tuple[Pair, ...]
     point: exp.Expression | None
     ends: tuple[End, ...]
@@ -78,10 +74,8 @@ class Asker:
     """The relation in FROM about whose rows sub-queries ask."""
 
     item: exp.Expression
-    scope: Scope
-    """Of this relation alone."""
-    around: exp.Select
-    """Has the CTEs that a sub-query may read."""
+    scope: Scope  # of this relation alone
+    around: exp.Select  # has the CTEs that a sub-query may read
     describe: Describe
     known: "dict[exp.Expr, tuple[Question, Between] | None]" = field(default_factory=dict, compare=False)
     """What was read, by all but its outputs: many sub-queries ask about the same rows."""

@@ -22,8 +22,7 @@ from sqlsvm.query.ir import MADE, VALUE, Fold, Once
 from sqlsvm.query.joins import conjuncts
 from sqlsvm.query.sources import ORIGINAL, from_items, probe_of
 
-_AROUND = exp.Subquery, exp.Exists, exp.In, exp.Any, exp.All
-"""What makes a value of a query."""
+_AROUND = exp.Subquery, exp.Exists, exp.In, exp.Any, exp.All  # what makes a value of a query
 
 
 @dataclass

@@ -28,12 +28,9 @@ class Dates:
     """Adds outputs to SELECTs, which it changes."""
 
     describe: Describe
-    known: frozenset[str]
-    """The names of outputs that are no news: the time itself."""
-    found: dict[str, str] = field(default_factory=dict)
-    """What each new output is: visits.at."""
-    missed: list[str] = field(default_factory=list)
-    """What could not be looked into."""
+    known: frozenset[str]  # the names of outputs that are no news: the time itself
+    found: dict[str, str] = field(default_factory=dict)  # what each new output is: visits.at
+    missed: list[str] = field(default_factory=list)  # what could not be looked into
 
     def add(self, query: exp.Query) -> list[str]:
         """The names of the new outputs of a query."""
@@ -74,9 +71,7 @@ class Dates:
             else:
                 self.missed.append(type(item).__name__.upper())
                 columns = []
-            for name, said in columns:
-                if name not in told:
-                    yield sql.named(name, alias), said
+            yield from ((sql.named(name, alias), said) for name, said in columns if name not in told)
 
     def _latest(self, query: exp.Select, value: exp.Column, said: str) -> Iterator[tuple[exp.Expression, str]]:
         latest = sql.largest(value.copy())

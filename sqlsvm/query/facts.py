@@ -17,16 +17,12 @@ from sqlsvm.engine.base import Column, Engine, Values
 from sqlsvm.query.ir import MADE, FeatureQuery, Relation, Term
 from sqlsvm.query.rows import Outputs, brought, row_of_nulls
 
-EARLY = 5000
-"""Most keys that are not unique repeat among this many rows."""
-LARGE = 20 * EARLY
-"""With more rows it pays to look at the first ones alone, before all."""
-CLOSE = 4
-"""Whole numbers lie close together, if they span as many places for each of them."""
+EARLY = 5000  # most keys that are not unique repeat among this many rows
+LARGE = 20 * EARLY  # with more rows it pays to look at the first ones alone, before all
+CLOSE = 4  # whole numbers lie close together, if they span as many places for each of them
 
 Terms = tuple[Term, ...]
-Rule = Callable[[FeatureQuery, "Facts"], FeatureQuery]
-"""What query/rewrites/ is made of."""
+Rule = Callable[[FeatureQuery, "Facts"], FeatureQuery]  # what query/rewrites/ is made of
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,7 @@ class Facts:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._known: dict[str, list[RowFacts]] = {}
-        """By alias."""
+        self._known: dict[str, list[RowFacts]] = {}  # by alias
 
     def of(self, relation: Relation) -> "RowFacts":
         """A working table is not remembered: it may be made again, with other rows. What is made once is."""
@@ -105,10 +100,8 @@ class RowFacts:
         self.engine, self.relation = engine, relation
         self.keys: dict[Terms, KeyFacts] = {}
         self.unique: dict[Terms, bool] = {}
-        self.early: dict[Terms, KeyFacts] = {}
-        """Of the first rows."""
-        self.counted: float | None = None
-        """The rows, if no more is known of them."""
+        self.early: dict[Terms, KeyFacts] = {}  # of the first rows
+        self.counted: float | None = None  # the rows, if no more is known of them
         self.declared: list[frozenset[str]] | None = None
         """The sets of columns that a constraint declares unique; None if that was not asked yet."""
         self.nulls: dict[exp.Expression, float] = {}

@@ -8,8 +8,7 @@ import logging
 
 from sqlsvm.errors import QueryError, SqlsvmError
 
-STRICT = False
-"""Tests set this: a fault is an error."""
+STRICT = False  # tests set this: a fault is an error
 steps = logging.getLogger(__name__)
 
 

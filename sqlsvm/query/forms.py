@@ -22,8 +22,7 @@ from sqlsvm.query.sources import from_items
 ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 IN_FROM = "put it into FROM: SELECT ... FROM (SELECT ...) AS s JOIN ..."
 
-FIRST = "(SELECT v.x FROM v WHERE v.k = t.k ORDER BY v.day DESC LIMIT 1) AS x"
-"""The first row in an order, as a value."""
+FIRST = "(SELECT v.x FROM v WHERE v.k = t.k ORDER BY v.day DESC LIMIT 1) AS x"  # the first row in an order, as a value
 _GROUP = "group one relation in FROM: (SELECT k, sum(v) AS v ... GROUP BY k) AS s"
 _CLAUSES = {
     "distinct": ("removes rows", "apply it to one relation in FROM: (SELECT DISTINCT ...) AS s"),
@@ -162,8 +161,7 @@ def part(item: exp.Expression, dialect: str) -> Once | None:
 
 
 RESULT = "result"
-RESULT_ROWS = "rows of the query"
-"""So a note calls them."""
+RESULT_ROWS = "rows of the query"  # so a note calls them
 
 
 def whole(query: exp.Query, because: FormError, dialect: str) -> exp.Select:

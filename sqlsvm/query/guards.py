@@ -121,8 +121,7 @@ _RESERVED = {
 """Words that often stand before a parenthesis and name no function. To ask for functions takes longer than most queries
 of a catalog."""
 
-Word = tuple[str, bool]
-"""A name, and whether it is quoted."""
+Word = tuple[str, bool]  # A name, and whether it is quoted
 
 
 def _called(tokens: Sequence[Token]) -> Iterator[tuple[Word, Word]]:
@@ -169,10 +168,8 @@ def _reads_the_same(query: exp.Query, sent: Sequence[Token]) -> None:
         raise QueryError("TABLESAMPLE and USING SAMPLE read other rows every time", hint="remove it")
     for _, (name, _) in _called(sent):
         if is_volatile(name):
-            raise QueryError(
-                f"{name.lower()}() is volatile: it changes something, or differs from call to call",
-                hint="store what it returns in a column, and select the column",
-            )
+            said = f"{name.lower()}() is volatile: it changes something, or differs from call to call"
+            raise QueryError(said, hint="store what it returns in a column, and select the column")
 
 
 def check_view(text: str, dialect: str) -> None:
@@ -216,10 +213,8 @@ def _by_order(tree: exp.Expr) -> exp.Expr | None:
 def varying(tree: exp.Expr, dialect: str) -> QueryError | None:
     """The error about a query in this tree that may return other rows each time it is read."""
     if node := _by_order(tree):
-        return QueryError(
-            f"{Fragment(node, dialect)} may have another value each time it is read",
-            hint="give it ORDER BY with a unique column at its end, or take MIN or MAX",
-        )
+        said = f"{Fragment(node, dialect)} may have another value each time it is read"
+        return QueryError(said, hint="give it ORDER BY with a unique column at its end, or take MIN or MAX")
     return _other_rows(tree, dialect)
 
 
@@ -227,10 +222,8 @@ def _other_rows(tree: exp.Expr, dialect: str) -> QueryError | None:
     """For EXISTS it does not matter which rows are found."""
     for window in tree.find_all(exp.Window):
         if window.find(*PLACED) and not (window.args.get("order") or window.args.get("alias")):
-            return QueryError(
-                f"rows may have another place each time they are read: {Fragment(window, dialect)}",
-                hint="add ORDER BY with a unique column at its end: OVER (ORDER BY k)",
-            )
+            said = f"rows may have another place each time they are read: {Fragment(window, dialect)}"
+            return QueryError(said, hint="add ORDER BY with a unique column at its end: OVER (ORDER BY k)")
     for query in tree.find_all(exp.Query):
         clause = _picks(query)
         if clause and not query.args.get("order") and not isinstance(query.parent, exp.Exists):

@@ -22,12 +22,10 @@ Fold = Callable[[str, bool], str]
 MARKS = ROW, ENTITY, TIME = "sqlsvm_row", "sqlsvm_entity", "sqlsvm_time"
 """The names of `FeatureQuery.marks`: the row of the label's relation, its entity, and its time."""
 
-VALUE = f"{sql.WORKING}value"
-"""So begin the names of columns that sub-queries of the query compute."""
+VALUE = f"{sql.WORKING}value"  # so begin the names of columns that sub-queries of the query compute
 ANSWER = f"{sql.WORKING}answer"
 """So begin the names of relations that are joined in place of sub-queries. They have one row for each question."""
-MADE = f"{sql.WORKING}made"
-"""Marks an item of FROM that the database makes once."""
+MADE = f"{sql.WORKING}made"  # marks an item of FROM that the database makes once
 
 
 class Once(NamedTuple):
@@ -35,14 +33,10 @@ class Once(NamedTuple):
 
     reason: str
     hint: str | None = None
-    varying: QueryError | None = None
-    """The error if it is read several times."""
-    rows: float | None = None
-    """Known as soon as they are made."""
-    spared: str | None = None
-    """What is not made, because the groups of it are."""
-    nodes_of: str | None = None
-    """The relation of whose rows these are the nodes on the lines of a bridge."""
+    varying: QueryError | None = None  # the error if it is read several times
+    rows: float | None = None  # known as soon as they are made
+    spared: str | None = None  # what is not made, because the groups of it are
+    nodes_of: str | None = None  # the relation of whose rows these are the nodes on the lines of a bridge
     size: exp.Select | None = None
     """How many rows there will be, as "n", if that is counted without the join that makes them."""
 
@@ -51,10 +45,8 @@ class Computed(NamedTuple):
     """A column that a sub-query computes."""
 
     value: exp.Expression
-    reads: frozenset[str]
-    """The computed columns that it reads."""
-    known: str | None = None
-    """The computed column that is true where this one is not NULL."""
+    reads: frozenset[str]  # the computed columns that it reads
+    known: str | None = None  # the computed column that is true where this one is not NULL
 
 
 class Lookup(NamedTuple):
@@ -70,8 +62,7 @@ class Derived(NamedTuple):
     """Rows that the database makes before a query that reads them as a table."""
 
     said: str
-    of: str
-    """The relation that has as many."""
+    of: str  # the relation that has as many
     rows: exp.Query
     table: str
 
@@ -82,23 +73,18 @@ class Relation:
     or a file, an exp.Subquery for a sub-query or a CTE."""
 
     alias: str
-    table: str
-    """Its name with the schema as written, `air.flights`; empty for a sub-query."""
+    table: str  # its name with the schema as written, `air.flights`; empty for a sub-query
     source: exp.Expression
     columns: tuple[Column, ...]
-    filters: tuple[exp.Expression, ...] = ()
-    """Conjuncts of WHERE over this relation alone."""
+    filters: tuple[exp.Expression, ...] = ()  # conjuncts of WHERE over this relation alone
     optional: tuple[exp.Expression, ...] | None = None
     """For the optional side of a LEFT JOIN: conjuncts of its ON over this relation alone. It brings the rows that meet
     them and one row more, all NULL, and WHERE is about all of these."""
     computed: tuple[Mapping[str, Computed], ...] = ()
     """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
-    lookups: tuple[Lookup, ...] = ()
-    """What is looked up for its rows, where it is read."""
-    brought: "Brought | None" = field(default=None, compare=False)
-    """What `source` has of other relations."""
-    once: Once | None = field(default=None, compare=False)
-    """Why its rows are made once."""
+    lookups: tuple[Lookup, ...] = ()  # what is looked up for its rows, where it is read
+    brought: "Brought | None" = field(default=None, compare=False)  # what `source` has of other relations
+    once: Once | None = field(default=None, compare=False)  # why its rows are made once
     looked_for: "LookedFor | None" = None
     """For the optional side: it brings a row of NULLs for each that finds nothing, and not one for all."""
 
@@ -203,10 +189,8 @@ Pairs = tuple[tuple[Term, Term], ...]
 class Brought(NamedTuple):
     """Columns that others have brought to a relation along unique keys (rewrites/meet.py)."""
 
-    source: exp.Expression
-    """Without them."""
-    path: Mapping[str, Pairs]
-    """The relations on the way, each with the terms by which it is found."""
+    source: exp.Expression  # without them
+    path: Mapping[str, Pairs]  # the relations on the way, each with the terms by which it is found
     names: Mapping[exp.Column, str]
 
 
@@ -241,10 +225,8 @@ class LeftJoin:
     parent: str
     relation: str
     equalities: tuple[Equality, ...]
-    place: int = 0
-    """Among the LEFT JOINs of the query."""
-    numbers: Numbered = "keys"
-    """Known inside the snapshot (rewrites/left_joins.py)."""
+    place: int = 0  # among the LEFT JOINs of the query
+    numbers: Numbered = "keys"  # known inside the snapshot (rewrites/left_joins.py)
 
     @property
     def finds_one(self) -> bool:
@@ -276,12 +258,9 @@ class Feature:
     """What the query has, if the expression is another one: a term of it, or over columns that others have brought."""
     exact: exp.Expression | None = None
     """The value, if the expression is a text that is the same for all that are equal to it."""
-    top: int | None = None
-    """How many of its categories have a weight of their own; None if all have."""
-    rare: int = 0
-    """Categories in fewer rows of the join share a weight."""
-    twin: str = ""
-    """The name that the query gives it, if an output before it has that name."""
+    top: int | None = None  # how many of its categories have a weight of their own; None if all have
+    rare: int = 0  # categories in fewer rows of the join share a weight
+    twin: str = ""  # the name that the query gives it, if an output before it has that name
 
     @property
     def typed(self) -> exp.Expression:
@@ -363,21 +342,16 @@ class FeatureQuery:
     """So many rows of the label's relation were left out for that; NaN if some were, and it is not known how many."""
     marks: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
-    time: Moment | None = None
-    """The time that splits the rows of the label's relation."""
+    time: Moment | None = None  # the time that splits the rows of the label's relation
     relied: tuple[Key, ...] = ()
     """The keys along which columns were brought to another relation. They were unique when the query was read, which is
     before the snapshot."""
-    maps: tuple[Any, ...] = ()
-    """What has computed some of the features from others: each is a `Mapped`."""
-    by: Feature | None = None
-    """The column whose values are groups, until it is the last feature."""
+    maps: tuple[Any, ...] = ()  # what has computed some of the features from others: each is a `Mapped`
+    by: Feature | None = None  # the column whose values are groups, until it is the last feature
     numbered: tuple[LeftJoin, ...] = ()
     """The LEFT JOINs that are inner joins on numbers already, which `equalities` has."""
-    derived: tuple[Derived, ...] = ()
-    """The working tables that the query reads."""
-    tells_of: str | None = None
-    """The alias of `label_relation`, if it is not that of the label (rewrites/told.py)."""
+    derived: tuple[Derived, ...] = ()  # the working tables that the query reads
+    tells_of: str | None = None  # the alias of `label_relation`, if it is not that of the label (rewrites/told.py)
 
     @property
     def outputs(self) -> tuple[Feature, ...]:

@@ -16,8 +16,7 @@ from sqlsvm.query.names import Scope, Visible, relations_in
 from sqlsvm.query.sources import Source
 
 T = TypeVar("T")
-Once = dict[T, None]
-"""Values in order, each once."""
+Once = dict[T, None]  # values in order, each once
 
 _EQUALITIES = "join on equalities whose sides each use one relation: a.k = b.k"
 
@@ -56,10 +55,8 @@ class Joins:
         resolved = scope.resolve(conjunct)
         used = relations_in(resolved)
         if len(used) == 1 and used != [alias]:
-            raise FormError(
-                f"{Fragment(conjunct, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
-                hint="move it to WHERE to drop the other rows",
-            )
+            said = f"{Fragment(conjunct, scope.dialect)} in LEFT JOIN {alias} does not use {alias}"
+            raise FormError(said, hint="move it to WHERE to drop the other rows")
         if len(used) > 1:
             self.optional[alias].setdefault(_oriented(_equality(resolved, conjunct, scope), conjunct, scope, alias))
         elif not _is_true(resolved):
@@ -111,10 +108,8 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
         else:
             joins.condition(conjunct, both)
     if is_left and not joins.optional[alias]:
-        raise FormError(
-            f"LEFT JOIN {alias} has no equality with an earlier relation: {Fragment(join, left.dialect)}",
-            hint=f"add one: ON a.k = {alias}.k",
-        )
+        said = f"LEFT JOIN {alias} has no equality with an earlier relation: {Fragment(join, left.dialect)}"
+        raise FormError(said, hint=f"add one: ON a.k = {alias}.k")
     return both
 
 
@@ -133,10 +128,8 @@ def _merging(name: exp.Expr, side: Scope) -> Visible:
     """The column of one side. USING cannot tell several columns of the same name apart."""
     owners = [v.alias for v in side.shown.by_name.get(side.meaning(name), ())]
     if len(owners) > 1:
-        raise QueryError(
-            f"USING or NATURAL cannot tell {name.name} of {' and '.join(owners)} apart",
-            hint=f"use ON: {owners[0]}.{name.name} = ...",
-        )
+        said = f"USING or NATURAL cannot tell {name.name} of {' and '.join(owners)} apart"
+        raise QueryError(said, hint=f"use ON: {owners[0]}.{name.name} = ...")
     return side.find(exp.Column(this=name.copy()))
 
 
@@ -176,10 +169,8 @@ def _is_true(resolved: exp.Expr) -> bool:
 def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
     text = Fragment(shown, scope.dialect)
     if isinstance(resolved, exp.NullSafeEQ):
-        raise FormError(
-            f"a join that matches NULL with NULL: {text}",
-            hint="use =, or COALESCE both sides to a value that no key has",
-        )
+        said = f"a join that matches NULL with NULL: {text}"
+        raise FormError(said, hint="use =, or COALESCE both sides to a value that no key has")
     if not isinstance(resolved, exp.EQ) and not is_own_equality(resolved):
         raise FormError(f"not an equality between two relations: {text}", hint=_EQUALITIES)
     if pairs := _row_pairs(shown):
@@ -209,10 +200,8 @@ def _oriented(equality: Equality, shown: exp.Expr, scope: Scope, alias: str) -> 
         return equality
     if equality.left.relation == alias:
         return Equality(equality.right, equality.left)
-    raise FormError(
-        f"{Fragment(shown, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
-        hint="move it to WHERE, or to the ON of the JOIN before",
-    )
+    said = f"{Fragment(shown, scope.dialect)} in LEFT JOIN {alias} does not use {alias}"
+    raise FormError(said, hint="move it to WHERE, or to the ON of the JOIN before")
 
 
 def left_joins(joins: Joins) -> tuple[LeftJoin, ...]:
@@ -234,10 +223,8 @@ def _left_join(joins: Joins, alias: str, own: Iterable[Equality]) -> LeftJoin:
         if all(parent in terms for terms in choices):
             pairs = zip(choices, own, strict=True)
             return LeftJoin(parent, alias, tuple(Equality(terms[parent], equality.right) for terms, equality in pairs))
-    raise FormError(
-        f"LEFT JOIN {alias} takes its keys from {' and '.join(dict.fromkeys(written))}",
-        hint=f"join {' and '.join(dict.fromkeys(written))} in a sub-query in FROM, and LEFT JOIN {alias} to that",
-    )
+    hint = f"join {' and '.join(dict.fromkeys(written))} in a sub-query in FROM, and LEFT JOIN {alias} to that"
+    raise FormError(f"LEFT JOIN {alias} takes its keys from {' and '.join(dict.fromkeys(written))}", hint=hint)
 
 
 def _equal_terms(start: Term, equalities: Iterable[Equality], allowed: list[str]) -> dict[str, Term]:

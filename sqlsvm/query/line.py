@@ -12,8 +12,7 @@ from sqlsvm import sql
 LEVELS = 31
 NODE = f"{sql.WORKING}node"
 POINT, LOW, HIGH = 0, 1, 2
-BEFORE, AT, AFTER = 0, 1, 2
-"""Where an end lies: just before its value, or just after it."""
+BEFORE, AT, AFTER = 0, 1, 2  # where an end lies: just before its value, or just after it
 
 _MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
 _ENDS = {exp.LT: (HIGH, BEFORE), exp.LTE: (HIGH, AFTER), exp.GT: (LOW, AFTER), exp.GTE: (LOW, BEFORE)}

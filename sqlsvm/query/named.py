@@ -70,7 +70,5 @@ def _elsewhere(query: FeatureQuery, flag: str, name: str) -> OptionError:
         hint = (
             "write the label as EXISTS (SELECT 1 FROM ... WHERE ...), which is a column of the table on the left; or "
         )
-    return OptionError(
-        f"{flag}: {name} is not a column of {alias}, which has the label",
-        hint=f"{hint}take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}",
-    )
+    remedy = f"{hint}take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}"
+    return OptionError(f"{flag}: {name} is not a column of {alias}, which has the label", hint=remedy)

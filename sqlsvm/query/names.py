@@ -25,8 +25,7 @@ class Visible:
 
     alias: str
     column: Column
-    name: str
-    """What its name means."""
+    name: str  # what its name means
 
     @property
     def reference(self) -> exp.Column:
@@ -57,8 +56,7 @@ class Scope:
     columns: Mapping[str, tuple[Column, ...]]
     sources: tuple[Source, ...] = ()
     shown: Shown = field(default_factory=Shown)
-    known: dict[str, Shown] = field(default_factory=dict)
-    """The columns of each relation, for all scopes of a query."""
+    known: dict[str, Shown] = field(default_factory=dict)  # the columns of each relation, for all scopes of a query
     named: Mapping[str, exp.Expr] = field(default_factory=dict)
     """What the outputs are called, where an expression may use such a name. A column of this name comes first."""
 
@@ -146,10 +144,8 @@ class Scope:
         if len(found) > 1:
             owners = [v.alias for v in found]
             own = f"give the columns of {owners[0]} different names"
-            raise QueryError(
-                f"column {shown} is ambiguous: it is in {' and '.join(owners)}",
-                hint=own if len(set(owners)) == 1 else f"write {owners[0]}.{shown}",
-            )
+            said = f"column {shown} is ambiguous: it is in {' and '.join(owners)}"
+            raise QueryError(said, hint=own if len(set(owners)) == 1 else f"write {owners[0]}.{shown}")
         return found[0]
 
     def _instead_of(self, column: exp.Column, candidates: tuple[Visible, ...]) -> str:

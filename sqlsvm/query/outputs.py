@@ -19,16 +19,13 @@ from sqlsvm.query.sources import Source
 
 AUDITED = "sqlsvm_audited_{}"
 HINT = "name an output of the query, or write an expression over one relation, such as p.age or p.gender = 'F'"
-MOST_FEATURES = 20_000
-"""With more, statements are longer than databases read in good time (bench/many.py)."""
+MOST_FEATURES = 20_000  # with more, statements are longer than databases read in good time (bench/many.py)
 
 
 def check_features(size: int) -> None:
     if size > MOST_FEATURES:
-        raise QueryError(
-            f"the query returns {size:,} features, and at most {MOST_FEATURES:,} are planned for",
-            hint="select fewer, or add some of them up",
-        )
+        said = f"the query returns {size:,} features, and at most {MOST_FEATURES:,} are planned for"
+        raise QueryError(said, hint="select fewer, or add some of them up")
 
 
 def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
@@ -117,10 +114,8 @@ def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Fea
     feature = named(f"--{role}", name, {f.name: f for f in features}, scope.fold)
     if twin := next((f for f in features if f.twin == feature.name), None):
         owners = [f.relation for f in (feature, twin)]
-        raise QueryError(
-            f"two output columns are called {feature.name}: --{role} is one of {' or '.join(owners)}",
-            hint=f"leave one of them out, or give it another name with AS: AS {twin.name}",
-        )
+        said = f"two output columns are called {feature.name}: --{role} is one of {' or '.join(owners)}"
+        raise QueryError(said, hint=f"leave one of them out, or give it another name with AS: AS {twin.name}")
     used = [f.relation for f in features if f.name == feature.name]
     if len(used) == 1:
         return feature
@@ -229,8 +224,7 @@ def _relation(source: Source, joins: Joins) -> Relation:
 # -- sums: p.x - 2 * a.x + 1 is p.x + 1 and -(2 * a.x). The terms share one weight: w (s + t) = w s + w t --------------
 
 
-Terms = dict[str, exp.Expression]
-"""By relation, in the order of the text."""
+Terms = dict[str, exp.Expression]  # by relation, in the order of the text
 
 _CONSTANT = ""
 

@@ -19,15 +19,11 @@ from sqlsvm.query.named import meant
 from sqlsvm.query.outputs import AUDITED, HINT, check_features
 from sqlsvm.query.sources import from_items
 
-MOST_TABLES = 2_000
-"""So many have been planned for (bench/many.py)."""
-_OTHERS = 100
-"""Columns that may be label, weight, or what scores are compared with. How many are is not known yet."""
+MOST_TABLES = 2_000  # so many have been planned for (bench/many.py)
+_OTHERS = 100  # columns that may be label, weight, or what scores are compared with. How many are is not known yet.
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
-_SIGNED = re.compile(r"\d[eE]\d+[-+]")
-"""sqlglot reads 1e3+2 as one number."""
-_CALLED = "start"
-"""sqlglot notes the place of a function in its `meta`, but not the place of an operator."""
+_SIGNED = re.compile(r"\d[eE]\d+[-+]")  # sqlglot reads 1e3+2 as one number
+_CALLED = "start"  # sqlglot notes the place of a function in its `meta`, but not the place of an operator
 _OPERATORS = (exp.Binary, exp.Predicate, exp.Not)
 
 
@@ -86,10 +82,8 @@ def _refusal(query: exp.Query, dialect: str) -> FormError | None:
 
 def _check_tables(size: int) -> None:
     if size > MOST_TABLES:
-        raise QueryError(
-            f"the query reads {size:,} tables, and at most {MOST_TABLES:,} are planned for",
-            hint="join some of them in a table or a view of your own",
-        )
+        said = f"the query reads {size:,} tables, and at most {MOST_TABLES:,} are planned for"
+        raise QueryError(said, hint="join some of them in a table or a view of your own")
 
 
 def _tokens(text: str, dialect: str) -> list[Token]:

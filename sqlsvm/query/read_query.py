@@ -205,17 +205,11 @@ def _check_functions(engine: Engine, called: Sequence[Called], detail: str | Non
     if not called:
         return
     for name in engine.unpinned_functions(called):
-        raise QueryError(
-            f"the search_path of its caller decides what function {name} means",
-            detail=detail,
-            hint=f"give it a path of its own: ALTER FUNCTION {name} SET search_path = pg_catalog, ...",
-        )
+        hint = f"give it a path of its own: ALTER FUNCTION {name} SET search_path = pg_catalog, ..."
+        raise QueryError(f"the search_path of its caller decides what function {name} means", detail=detail, hint=hint)
     for name in engine.volatile_functions(called):
-        raise QueryError(
-            f"function {name} is volatile: it may write, or return another value at each call",
-            detail=detail,
-            hint=engine.remedy(name),
-        )
+        said = f"function {name} is volatile: it may write, or return another value at each call"
+        raise QueryError(said, detail=detail, hint=engine.remedy(name))
 
 
 def respelt(engine: Engine, text: str, dialect: str) -> str:
@@ -240,8 +234,5 @@ def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
         name = ".".join(source.path) or ("the query" if source.alias == RESULT else f"sub-query {source.alias}")
         is_typo = bool(source.path) and error.kind == "no such name"
         hint = _meant(source.path, engine.table_names()) if is_typo else None
-        raise QueryError(
-            f"cannot read {name}: {error.message}",
-            detail=error.detail,
-            hint=hint or error.hint or (READABLE if source.path else None),
-        ) from error
+        remedy = hint or error.hint or (READABLE if source.path else None)
+        raise QueryError(f"cannot read {name}: {error.message}", detail=error.detail, hint=remedy) from error

@@ -8,8 +8,7 @@ from sqlsvm import sql
 from sqlsvm.errors import QueryError
 from sqlsvm.query.ir import Fold
 
-ORIGINAL = f"{sql.WORKING}original"
-"""Marks a sub-query that stands for an item of FROM."""
+ORIGINAL = f"{sql.WORKING}original"  # marks a sub-query that stands for an item of FROM
 
 
 @dataclass(frozen=True)

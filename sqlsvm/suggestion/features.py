@@ -13,10 +13,8 @@ from sqlsvm.suggestion.joined import Joined, Value, unused, word
 from sqlsvm.suggestion.looked import Looked, looked, seconds
 from sqlsvm.times import DATES, DAY
 
-NEARLY = 0.99
-"""The share of the rows, or of pairs of rows, that a column must tell right."""
-EACH = 20
-"""Rows for each value of a column: fewer say nothing."""
+NEARLY = 0.99  # the share of the rows, or of pairs of rows, that a column must tell right
+EACH = 20  # rows for each value of a column: fewer say nothing
 
 
 def tells(column: Looked, label: Looked) -> bool:
@@ -77,8 +75,7 @@ class Feature:
 
     expression: exp.Expression
     name: str
-    block: str
-    """What it is read from."""
+    block: str  # what it is read from
 
 
 @dataclass
@@ -86,10 +83,8 @@ class Chosen:
     """Features, and what was left out, with the reason."""
 
     features: list[Feature] = field(default_factory=list)
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Columns by reason."""
-    telling: set[Value] = field(default_factory=set)
-    """Columns that tell the label."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)  # columns by reason
+    telling: set[Value] = field(default_factory=set)  # columns that tell the label
 
     def leave_out(self, what: object, why: str) -> None:
         columns = self.left_out.setdefault(why, [])

@@ -19,12 +19,9 @@ from sqlsvm.suggestion.looked import Looked, moment
 from sqlsvm.suggestion.sources import Events, Owner, Window, used_steps
 from sqlsvm.times import DATES
 
-COMMON = 4
-"""So many values of a category are counted,"""
-RARE = 0.05
-"""if they are in this share of the rows, and not in nearly all."""
-MOST = 16
-"""Numbers of one table, and as many shares."""
+COMMON = 4  # so many values of a category are counted,
+RARE = 0.05  # if they are in this share of the rows, and not in nearly all
+MOST = 16  # numbers of one table, and as many shares
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,7 @@ class Measure:
 
     value: exp.Expression
     name: str
-    is_share: bool = False
-    """Is it 1 where something is so, and 0 elsewhere?"""
+    is_share: bool = False  # is it 1 where something is so, and 0 elsewhere?
 
     @property
     def mean(self) -> str:

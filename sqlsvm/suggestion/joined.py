@@ -59,22 +59,18 @@ def with_tables(query: exp.Select, tables: Iterable[Made]) -> exp.Select:
 
 
 def left_out(why: Mapping[str, Iterable[str]]) -> Iterable[str]:
-    for reason, columns in why.items():
-        yield f"left out, {reason}: {', '.join(columns)}"
+    yield from (f"left out, {reason}: {', '.join(columns)}" for reason, columns in why.items())
 
 
-DEPTH = 2
-"""So many foreign keys in a row are followed."""
-MOST = 30
-"""Lookups of one table."""
+DEPTH = 2  # so many foreign keys in a row are followed
+MOST = 30  # lookups of one table
 
 
 @dataclass(frozen=True)
 class Step:
     """One row, or none, of another table for each row."""
 
-    source: str
-    """The alias of what the foreign key is in."""
+    source: str  # the alias of what the foreign key is in
     key: ForeignKey
     table: Table
     alias: str
@@ -155,8 +151,7 @@ def unused(wanted: Sequence[str], taken: set[str]) -> str:
     return name
 
 
-LONGEST = 50
-"""PostgreSQL cuts names at 63 bytes."""
+LONGEST = 50  # PostgreSQL cuts names at 63 bytes
 
 
 def word(name: str) -> str:

@@ -13,10 +13,8 @@ from sqlsvm.query.names import is_id
 from sqlsvm.suggestion.joined import Joined, Step, Value
 from sqlsvm.times import DATES
 
-READ = 20_000
-"""So many rows are looked at."""
-FEW = 50
-"""Most categories of a feature."""
+READ = 20_000  # so many rows are looked at
+FEW = 50  # most categories of a feature
 
 
 @dataclass(frozen=True)
@@ -25,10 +23,8 @@ class Looked:
 
     value: Value
     values: Values
-    is_key: bool = False
-    """Is it in a key of its table?"""
-    rows: int = 0
-    """Different rows of its own table among them."""
+    is_key: bool = False  # is it in a key of its table?
+    rows: int = 0  # different rows of its own table among them
 
     @property
     def kind(self) -> str:

@@ -11,10 +11,7 @@ PARAMETERS = {
         "When a row is. Nothing from then on is a feature. With --label-next: from when on an entity exists; "
         "by default from its first row there.",
     ),
-    "entity": (
-        "COLUMN,...",
-        "The columns that say whose history counts; all foreign keys if there is none.",
-    ),
+    "entity": ("COLUMN,...", "The columns that say whose history counts; all foreign keys if there is none."),
     "windows": (
         "SPAN,...",
         "Count the history also in these spans before the row, as '30 days'; by default they fit the data.",

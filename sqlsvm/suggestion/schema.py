@@ -36,10 +36,8 @@ class Made:
 class Table:
     place: exp.Table
     columns: tuple[Column, ...]
-    keys: tuple[frozenset[str], ...] = ()
-    """The sets of columns that are declared unique."""
-    made: tuple[Made, ...] = ()
-    """If the query makes it: this, and what it is made of."""
+    keys: tuple[frozenset[str], ...] = ()  # the sets of columns that are declared unique
+    made: tuple[Made, ...] = ()  # if the query makes it: this, and what it is made of
 
     @property
     def name(self) -> str:
@@ -50,12 +48,9 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
-WITHIN = 0.99
-"""The share of the values that are in the other column."""
-READ = 100_000
-"""Rows of a table that are read for a guess."""
-_GENERAL = {"id", "key", "code", "name", "no", "number", "uuid", "pk"}
-"""Names of columns that say nothing of a table."""
+WITHIN = 0.99  # the share of the values that are in the other column
+READ = 100_000  # rows of a table that are read for a guess
+_GENERAL = {"id", "key", "code", "name", "no", "number", "uuid", "pk"}  # names of columns that say nothing of a table
 
 
 def guessed(engine: Engine, tables: Sequence[Table], known: Sequence[ForeignKey]) -> list[ForeignKey]:

@@ -15,8 +15,7 @@ from sqlsvm.suggestion.looked import Looked, looked, moment
 from sqlsvm.suggestion.schema import Schema, Table
 from sqlsvm.times import DATES, DAY
 
-MOST = 12
-"""Tables whose rows make the history of one owner."""
+MOST = 12  # tables whose rows make the history of one owner
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,9 @@ class Owner:
     """What several rows of the label's table belong to: a customer."""
 
     name: str
-    columns: tuple[Value, ...]
-    """Of the label's table."""
+    columns: tuple[Value, ...]  # of the label's table
     table: Table | None
-    keys: tuple[str, ...]
-    """The columns of that table that they refer to."""
+    keys: tuple[str, ...]  # the columns of that table that they refer to
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,8 @@ class Events:
     keys: tuple[Value, ...]
     time: Value
     looked: tuple[Looked, ...] = field(repr=False)
-    guess: str | None = None
-    """What the keys go by, if no constraint says so."""
-    is_own: bool = False
-    """Are they earlier rows of the label's own table?"""
+    guess: str | None = None  # what the keys go by, if no constraint says so
+    is_own: bool = False  # are they earlier rows of the label's own table?
 
 
 @dataclass
@@ -54,13 +49,10 @@ class Search:
     schema: Schema
     table: Table
     time: Value
-    names: set[str] = field(default_factory=set)
-    """Of events."""
-    owned: set[str] = field(default_factory=set)
-    """Names of owners."""
+    names: set[str] = field(default_factory=set)  # of events
+    owned: set[str] = field(default_factory=set)  # names of owners
     questions: list[str] = field(default_factory=list)
-    later: list[str] = field(default_factory=list)
-    """Tables whose rows refer to a row and are all of its time or after."""
+    later: list[str] = field(default_factory=list)  # tables whose rows refer to a row and are all of its time or after
 
     def owners(self, entity: Sequence[str]) -> list[Owner]:
         alias = word(self.table.name)
@@ -174,11 +166,8 @@ def used_steps(rows: Joined, aliases: set[str]) -> tuple[Step, ...]:
 
 
 _TRIED = (1, 7, 30, 90, 365, 1825)
-FEWEST = 3.0
-"""So many rows of an owner are in a window that fits, and several times as many in the next one."""
-
-MANY = 20
-"""Numbers: of more there is one window, unless others are asked for."""
+FEWEST = 3.0  # so many rows of an owner are in a window that fits, and several times as many in the next one
+MANY = 20  # numbers: of more there is one window, unless others are asked for
 
 
 @dataclass(frozen=True)
@@ -186,8 +175,7 @@ class Window:
     """A span, in seconds or in the unit of a time that is a number."""
 
     size: float
-    name: str
-    """The end of the names of its features."""
+    name: str  # the end of the names of its features
     said: str
 
 
@@ -229,12 +217,6 @@ def _rate(engine: Engine, events: Events) -> tuple[float, float] | None:
     each = sql.derived(sql.group(events.rows.select([*keys, *sizes]), [key for key, _ in keys]), "o")
     low, high = sql.column("low"), sql.column("high")
     spans = sql.total(sql.minus(high, low))
-    asked = [
-        (sql.total("n"), "n"),
-        (spans, "spans"),
-        (sql.minus(sql.largest(high), sql.smallest(low)), "whole"),
-    ]
+    asked = [(sql.total("n"), "n"), (spans, "spans"), (sql.minus(sql.largest(high), sql.smallest(low)), "whole")]
     found = {name: float(values[0]) for name, values in engine.fetch(sql.select(asked, each)).items()}
-    if not found["spans"] > 0:
-        return None
-    return found["n"] * DAY / found["spans"], found["whole"] / DAY
+    return None if not found["spans"] > 0 else (found["n"] * DAY / found["spans"], found["whole"] / DAY)

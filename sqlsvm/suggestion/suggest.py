@@ -26,8 +26,7 @@ class Wanted:
     time: str | None = None
     entity: Sequence[str] = ()
     windows: Sequence[str] | None = None
-    tables: Sequence[str] = ()
-    """No others than these; all, if there are none."""
+    tables: Sequence[str] = ()  # no others than these; all, if there are none
     next: Next | None = None
     """What the label is made of, if it is no column of the table, which is then that of the entities."""
 
@@ -37,10 +36,8 @@ class Suggestion:
     query: str
     label: str
     time: str
-    questions: tuple[str, ...]
-    """What the database does not say, for a person to answer."""
-    is_dated: bool = True
-    """Is the time a date, and not a number?"""
+    questions: tuple[str, ...]  # what the database does not say, for a person to answer
+    is_dated: bool = True  # is the time a date, and not a number?
 
     def __str__(self) -> str:
         return self.query

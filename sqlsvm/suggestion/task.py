@@ -30,19 +30,13 @@ LABEL, TIME, SECOND, BLOCK = "label", "at_time", "at_second", "block"
 class Next:
     """A label that is made of the rows of a table in a span after each time: how many there are, by default."""
 
-    label_next: str
-    """The table."""
+    label_next: str  # the table
     within: str
-    every: str | None = None
-    """Between two times; as long as the span if it is not said."""
-    none: bool = False
-    """Are there no rows?"""
-    sum: str | None = None
-    """The column that is summed up."""
-    label_time: str | None = None
-    """When a row of the table is."""
-    active: str | None = None
-    """Only entities with a row of the table in this span before the time."""
+    every: str | None = None  # between two times; as long as the span if it is not said
+    none: bool = False  # are there no rows?
+    sum: str | None = None  # the column that is summed up
+    label_time: str | None = None  # when a row of the table is
+    active: str | None = None  # only entities with a row of the table in this span before the time
 
 
 def next_of(label_next: str | None, **options: Any) -> Next | None:
@@ -135,14 +129,7 @@ def _begun(table: Table, key: ForeignKey, since: Value) -> exp.Select:
 
 class _Maker:
     def __init__(
-        self,
-        engine: Engine,
-        schema: Schema,
-        rows: Table,
-        time: Value,
-        keys: Sequence[Value],
-        wanted: Next,
-        label: str,
+        self, engine: Engine, schema: Schema, rows: Table, time: Value, keys: Sequence[Value], wanted: Next, label: str
     ) -> None:
         self.engine, self.rows, self.time, self.keys, self.wanted = engine, rows, time, keys, wanted
         self.names = tuple(key.column.name for key in keys)
@@ -239,10 +226,7 @@ class _Maker:
         made = sql.join(sql.also(made, [(sql.column(SECOND, self.times), SECOND)]), blocks, [])
         made = sql.join(made, sql.table(self.times), [sql.equal(sql.column(BLOCK, self.times), block)])
         gap = sql.minus("r.row_second", sql.column(SECOND, self.times))
-        bounds = (
-            sql.more(gap, sql.number(-before or 0.0)),
-            sql.at_most(gap, sql.number(after)),
-        )
+        bounds = (sql.more(gap, sql.number(-before or 0.0)), sql.at_most(gap, sql.number(after)))
         return sql.where(made, *bounds)
 
     def _asked(self, begun: exp.Select | None) -> exp.Select:

@@ -27,10 +27,8 @@ from sqlsvm.query.sources import from_items, source_of, sources
 CTEs = tuple[exp.CTE, ...]
 
 GROUPS = "groups"
-MOST_RELATIONS = 40
-"""With more, to find the blocks takes long."""
-_JOINED = f"{sql.WORKING}joined"
-"""Notes which join a SELECT of groups stands for."""
+MOST_RELATIONS = 40  # with more, to find the blocks takes long
+_JOINED = f"{sql.WORKING}joined"  # notes which join a SELECT of groups stands for
 _FEWER = "distinct", "limit", "offset", "qualify", "having"
 _CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset"}
 
@@ -121,8 +119,7 @@ def with_ctes(select: exp.Select, ctes: CTEs) -> exp.Select:
 @dataclass
 class _Grouping:
     select: exp.Select
-    outside: CTEs
-    """The CTEs that it can see."""
+    outside: CTEs  # the CTEs that it can see
     engine: Engine
     always: bool
     keys: dict[exp.Expression, None] = field(default_factory=dict)

@@ -26,8 +26,7 @@ from sqlsvm.query.names import relations_in
 from sqlsvm.query.rows import render, row_of_nulls
 
 Block = frozenset[str]
-Unique = Callable[[str, tuple[Term, ...]], bool]
-"""Does each value of these terms occur once in a relation?"""
+Unique = Callable[[str, tuple[Term, ...]], bool]  # does each value of these terms occur once in a relation?
 
 
 @dataclass(frozen=True)
@@ -166,8 +165,7 @@ def _cycle(found: Blocks) -> Block:
 
 
 Named = list[tuple[exp.Expression, str]]
-Keys = tuple[exp.Expression, ...]
-"""What is grouped by."""
+Keys = tuple[exp.Expression, ...]  # what is grouped by
 
 
 @dataclass(frozen=True)
@@ -177,12 +175,9 @@ class Message:
     blocks: Blocks
     block: Block
     above: Block | None
-    keys: Keys
-    """Those of the query."""
-    carried: tuple[Carried, ...]
-    """Those of the query, as far as they are about the relations from here on."""
-    more: tuple[Block, ...] = ()
-    """The roots of other trees."""
+    keys: Keys  # those of the query
+    carried: tuple[Carried, ...]  # those of the query, as far as they are about the relations from here on
+    more: tuple[Block, ...] = ()  # the roots of other trees
 
     @cached_property
     def children(self) -> list["Message"]:
@@ -282,8 +277,7 @@ class _Below:
 
     message: Message
     number: int
-    is_sure: bool = False
-    """Does each row find one?"""
+    is_sure: bool = False  # does each row find one?
 
     @property
     def alias(self) -> str:
@@ -333,8 +327,7 @@ class _Own:
         return sql.column(self.name(value), "x")
 
     def _keys(self) -> Iterable[tuple[exp.Expression, str]]:
-        for n, term in enumerate(self.message.joined):
-            yield self._value(term), f"k{n}"
+        yield from ((self._value(term), f"k{n}") for n, term in enumerate(self.message.joined))
         for n, key in enumerate(self.message.keys):
             below = [b for b in self.below if key in b.message.keys]
             yield (below[0].value(f"g{below[0].message.keys.index(key)}") if below else self._value(key)), f"g{n}"

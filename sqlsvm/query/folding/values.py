@@ -15,13 +15,11 @@ from sqlsvm import sql
 from sqlsvm.query.joins import conjuncts
 from sqlsvm.query.names import relations_in
 
-Size = Literal["whole", "decimal", "double"]
-"""How a number is added up. Whole numbers and decimals are exact."""
+Size = Literal["whole", "decimal", "double"]  # how a number is added up. Whole numbers and decimals are exact.
 
 
 class Factor(NamedTuple):
-    relation: str
-    """Empty for a constant."""
+    relation: str  # empty for a constant
     value: exp.Expression
     size: Size = "whole"
 
@@ -32,12 +30,10 @@ ONE: Product = ()
 
 class Value(NamedTuple):
     terms: tuple[Product, ...]
-    present: Product
-    """1, and 0 where it is NULL."""
+    present: Product  # 1, and 0 where it is NULL
 
 
-Sizes = Callable[[exp.Expression], Size | None]
-"""What the database says of a value; None if it is no number."""
+Sizes = Callable[[exp.Expression], Size | None]  # what the database says of a value; None if it is no number
 
 
 def leaves(value: exp.Expression) -> list[exp.Expression]:
@@ -119,8 +115,7 @@ def size_of(product: Product) -> Size:
 # -- what a table sends to the next one on the way to the groups -------------------------------------------------------
 
 
-WHOLE = exp.DataType.build("DECIMAL(38, 0)")
-"""For exact sums that may be larger than a BIGINT."""
+WHOLE = exp.DataType.build("DECIMAL(38, 0)")  # for exact sums that may be larger than a BIGINT
 
 
 @dataclass(frozen=True)
@@ -154,16 +149,13 @@ def summed(total: Total, value: exp.Expression) -> exp.Expression:
     return exp.cast(found, WHOLE) if size_of(total.product) == "whole" else found
 
 
-Read = Callable[[Carried], exp.Expression]
-"""The column of the groups that holds something."""
+Read = Callable[[Carried], exp.Expression]  # the column of the groups that holds something
 
 
 class Aggregate(NamedTuple):
     function: type[exp.Expr]
-    value: exp.Expression | None
-    """None for COUNT(*)."""
-    conditions: tuple[exp.Expression, ...] = ()
-    """Those of FILTER."""
+    value: exp.Expression | None  # none for COUNT(*)
+    conditions: tuple[exp.Expression, ...] = ()  # those of FILTER
 
     @property
     def parts(self) -> list[exp.Expression]:
@@ -180,8 +172,7 @@ class Aggregate(NamedTuple):
         return sql.case(sql.every(c.copy() for c in self.conditions), value) if self.conditions else value
 
 
-Made = tuple[tuple[Carried, ...], Callable[[Read], exp.Expression]]
-"""What is carried, and the value over it."""
+Made = tuple[tuple[Carried, ...], Callable[[Read], exp.Expression]]  # what is carried, and the value over it
 
 
 def aggregate_of(node: exp.Expr, dialect: str) -> Aggregate | None:

@@ -88,10 +88,8 @@ def _kind(feature: Feature, column: Column, role: str, dialect: str) -> Kind:
     kind: Kind = "categorical" if forced else column.kind
     if feature.top and (role != "feature" or kind != "categorical"):
         as_names = f"if its numbers are names: --categorical {feature.name}"
-        raise QueryError(
-            f"{role} {feature.name} has no categories to choose the top {feature.top} of",
-            hint=as_names if kind == "numeric" and role == "feature" else "leave out its --top",
-        )
+        said = f"{role} {feature.name} has no categories to choose the top {feature.top} of"
+        raise QueryError(said, hint=as_names if kind == "numeric" and role == "feature" else "leave out its --top")
     return kind
 
 

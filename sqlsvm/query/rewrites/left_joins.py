@@ -113,8 +113,7 @@ def _read(query: FeatureQuery, alias: str) -> tuple[Column, ...]:
 class _Numbering:
     join: LeftJoin
     relation: Relation
-    values: list[exp.Column]
-    """The columns that are read."""
+    values: list[exp.Column]  # the columns that are read
 
     @property
     def number(self) -> str:

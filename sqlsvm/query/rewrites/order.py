@@ -67,11 +67,9 @@ class Line:
 class Bridge:
     pair: tuple[str, str]
     keys: tuple[Variable, ...]
-    lines: tuple[Line, ...]
-    """A pair of rows meets on all of them."""
+    lines: tuple[Line, ...]  # A pair of rows meets on all of them
     of: tuple[Spanning, ...]
-    number: int
-    """Of all relations so far: a relation may have several bridges."""
+    number: int  # of all relations so far: a relation may have several bridges
     fan: int = 2
 
     @property
@@ -172,10 +170,8 @@ def best_fan(lines: Sequence[Line], rows: Mapping[str, float]) -> tuple[float, i
     return min((cost(fan), fan) for fan in (FANS if len(lines) == 1 else FANS[:1]))
 
 
-FEW = 100
-"""With fewer pairs of equal keys for each row, the database joins them sooner than a training counts them."""
-MOST_LINES = 2
-"""The nodes of a row on one line are multiplied by those on the others."""
+FEW = 100  # with fewer pairs of equal keys for each row, the database joins them sooner than a training counts them
+MOST_LINES = 2  # the nodes of a row on one line are multiplied by those on the others
 
 
 class Ordered(NamedTuple):

@@ -42,10 +42,8 @@ steps = logging.getLogger(__name__)
 Part = Literal["train", "holdout"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
-DIGITS = 13
-"""The hexadecimal digits of the MD5 that are compared: as many as a double has."""
-WHOLE = 1e16
-"""Smaller whole numbers are written without a point or an exponent."""
+DIGITS = 13  # the hexadecimal digits of the MD5 that are compared: as many as a double has
+WHOLE = 1e16  # smaller whole numbers are written without a point or an exponent
 
 
 # -- rows held out -----------------------------------------------------------------------------------------------------
@@ -87,13 +85,10 @@ def _no_time(name: str, type: str) -> QueryError:
 
 @dataclass(frozen=True)
 class Holdout:
-    share: float | str
-    """Of the rows, or the time of the first row that is held out."""
+    share: float | str  # of the rows, or the time of the first row that is held out
     seed: int = 0
-    by: str | None = None
-    """The column of the label's relation that decides."""
-    gap: float | str | None = None
-    """So much before that time is left out of the training."""
+    by: str | None = None  # the column of the label's relation that decides
+    gap: float | str | None = None  # so much before that time is left out of the training
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
@@ -196,10 +191,8 @@ class Folds:
 
     number: int
     seed: int = 0
-    by: str | None = None
-    """The column of the label's relation that decides."""
-    gap: float | str | None = None
-    """Of folds in time: so much is left out before what is measured."""
+    by: str | None = None  # the column of the label's relation that decides
+    gap: float | str | None = None  # of folds in time: so much is left out before what is measured
 
     def split(self, query: FeatureQuery, facts: Facts) -> Split:
         if query.time is None:
@@ -400,8 +393,7 @@ def _number_written(value: exp.Expression) -> exp.Expression:
 # -- marks -------------------------------------------------------------------------------------------------------------
 
 
-DIFFERENT = 2**31 - 1
-"""So many numbers there are: of the rows of a sample hardly two get the same."""
+DIFFERENT = 2**31 - 1  # so many numbers there are: of the rows of a sample hardly two get the same
 
 
 def telling(by: str | None) -> Rule:

@@ -34,17 +34,14 @@ def _check_term(query: FeatureQuery, term: Feature, facts: Facts) -> None:
     try:
         (column,) = facts.columns(query.relation(term.relation), [term.expression])
     except StatementError as error:  # a date can be subtracted, but has no minus of its own
-        raise FormError(
-            f"the terms of {term.name} over {term.relation} are no numbers: {error.message}",
-            hint="turn each term into a number: EXTRACT(EPOCH FROM ...)",
-        ) from error
+        fact = f"the terms of {term.name} over {term.relation} are no numbers: {error.message}"
+        raise FormError(fact, hint="turn each term into a number: EXTRACT(EPOCH FROM ...)") from error
     if column.kind != "numeric":
         said = f"the term of {term.name} over {term.relation} is of type {column.type}"
         raise FormError(said, hint=remedy(column, query.dialect))
 
 
-_WHOLE = frozenset(("smallint", "integer", "bigint"))
-"""The types of PostgreSQL for which / drops the remainder."""
+_WHOLE = frozenset(("smallint", "integer", "bigint"))  # the types of PostgreSQL for which / drops the remainder
 
 
 def sum_probes(query: FeatureQuery) -> Iterator[tuple[Feature, exp.Select]]:
@@ -68,10 +65,8 @@ def check_sum(feature: Feature, described: Sequence[Column], single: str, dialec
     whole, *quotients = described
     for node, quotient in zip(_divisions(feature.typed), quotients, strict=True):
         if quotient.type in _WHOLE:
-            raise FormError(
-                f"the division {Fragment(node, dialect)} of feature {feature.name} drops the remainder",
-                hint=f"divide by {sql.double(node.expression.copy()).sql(dialect)}",
-            )
+            said = f"the division {Fragment(node, dialect)} of feature {feature.name} drops the remainder"
+            raise FormError(said, hint=f"divide by {sql.double(node.expression.copy()).sql(dialect)}")
     if whole.type == single:
         exact = " and ".join(sql.double(column).sql(dialect) for column in feature.typed.find_all(exp.Column))
         raise FormError(f"the sum {feature.name} is rounded to the type {single}", hint=f"write {exact}")
