@@ -18,7 +18,7 @@ from sqlsvm.query.rows import render
 USERS = 1_000
 QUERY = """
 SELECT u.gone, u.age, COUNT(*) AS n, AVG(p.score) AS score, SUM(b.class) AS class, SUM(p.score * b.class) AS both,
-       STDDEV(p.score) AS spread, MAX(b.class) FILTER (WHERE b.class < 3) AS top
+       MAX(b.class) FILTER (WHERE b.class < 3) AS top
 FROM users u JOIN posts p ON p.owner = u.id JOIN badges b ON b.user_id = u.id GROUP BY u.id, u.gone, u.age"""
 
 

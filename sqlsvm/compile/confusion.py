@@ -57,7 +57,9 @@ def squares(plan: Plan, measures: int) -> Asked[Array]:
 def _predicted(plan: Plan, *, apart: bool = False) -> exp.Select:
     """SELECT y, times, p"""
     codes = range(1, plan.design.target.classes + 1)
-    largest = first_of_the_largest([sql.column(f"s{k}") for k in codes], [*map(sql.integer, codes)])
+    # CASE GREATEST(scores) WHEN first score THEN first value ... END
+    scores = [sql.column(f"s{k}") for k in codes]
+    largest = sql.match(sql.greatest(*scores), zip(scores, [*map(sql.integer, codes)], strict=True))
     kept = sql.columns([CODE, TIMES, *([CLUSTER] if apart else [])])
     return sql.select([*kept, (largest, PREDICTED)], sql.derived(sql.fenced(_scored(plan, apart=apart)), "s"))
 
@@ -98,11 +100,6 @@ def _scored(plan: Plan, *, apart: bool = False) -> exp.Select:
     scores = [(_score(plan, k), f"s{k}") for k in range(1, plan.design.target.classes + 1)]
     kept = sql.columns([CODE, TIMES, *([CLUSTER] if apart else [])], "r")
     return sql.select([*kept, *scores], sql.derived(joined(plan, apart=apart), "r"))
-
-
-def first_of_the_largest(scores: list[exp.Expression], values: list[exp.Expression]) -> exp.Expression:
-    """CASE GREATEST(scores) WHEN first score THEN first value ... END"""
-    return sql.match(sql.greatest(*scores), zip(scores, values, strict=True))
 
 
 def _score(plan: Plan, k: int) -> exp.Expression:

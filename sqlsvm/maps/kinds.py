@@ -75,18 +75,13 @@ def nystroem(asked: Asked) -> Mapped:
         raise asked.refusal(f"{alias} has {rows}, and so at most as many landmarks", f"D can be {len(points):,}")
     gamma = asked.gamma(1) or asked.median_gamma(points)
     landmarks = points[:size]
-    root = inverse_root(np.exp(-gamma * squared_distances(landmarks, landmarks)))
+    values, vectors = np.linalg.eigh(np.exp(-gamma * squared_distances(landmarks, landmarks)))
+    root = (vectors / np.sqrt(np.maximum(values, SMALLEST))) @ vectors.T
     width = np.sqrt(gamma)
     steps = (*_scaled(means, width / deviations), tuple(map(_kernel, width * landmarks)))
     made = {f"{alias}_nystroem{n}": formula.text_of(formula.affine(row)) for n, row in enumerate(root.tolist(), 1)}
     named = tuple(c.name for c in columns)
     return Mapped(f"nystroem:{alias}:{size}:{gamma!r}", named, made, steps, replaces=False)
-
-
-def inverse_root(kernel: Array) -> Array:
-    values, vectors = np.linalg.eigh(kernel)
-    found: Array = (vectors / np.sqrt(np.maximum(values, SMALLEST))) @ vectors.T
-    return found
 
 
 def _scaled(means: Array, scale: Array) -> tuple[tuple[str, ...], tuple[str, ...]]:

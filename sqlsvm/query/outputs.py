@@ -77,18 +77,14 @@ def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
 def _name(item: exp.Expression, resolved: exp.Expression, scope: Scope) -> str:
     """The alias; else the name of the column, also inside a cast, as in PostgreSQL; else the expression as SQL."""
     if isinstance(item, exp.Alias):
-        return _spelling(item.args["alias"], scope)
+        # as typed where the engine ignores case, else what it means
+        name, meaning = item.args["alias"].name, scope.meaning(item.args["alias"])
+        ignores_case = scope.fold(name, True) == scope.fold(name, False)
+        return name if ignores_case and len(name) == len(meaning) else meaning
     inner = resolved
     while isinstance(inner, exp.Cast | exp.Paren):
         inner = inner.this
     return inner.name if isinstance(inner, exp.Column) else as_typed(item, scope.dialect)
-
-
-def _spelling(identifier: exp.Expression, scope: Scope) -> str:
-    """The name as typed where the engine ignores case, else its meaning."""
-    name, meaning = identifier.name, scope.meaning(identifier)
-    ignores_case = scope.fold(name, True) == scope.fold(name, False)
-    return name if ignores_case and len(name) == len(meaning) else meaning
 
 
 def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Visible]:
@@ -157,7 +153,8 @@ def feature_query(
     feature is "other", or "categorical" where that is forced, until `kinds` sets it. `audited`: the last outputs."""
     joins = joins_of(select, items, Scope(dialect, fold, columns, named=_meanings(select, dialect, fold)))
     found, compared = apart(outputs(select, joins.scope), audited)
-    found = _limited(_forced_categorical(found, categorical, joins.scope), top, joins.scope)
+    forced = [find(name, "categorical", found, joins.scope) for name in categorical]
+    found = _limited(tuple(replace(f, kind="categorical") if f in forced else f for f in found), top, joins.scope)
     features, target, mass = _roles(found, joins.scope, label, weight)
     return Parsed(
         text=text,
@@ -192,11 +189,6 @@ def _roles(
     if not features:
         raise QueryError("the query returns no feature", hint="select at least one column besides label and weight")
     return features, target, mass
-
-
-def _forced_categorical(features: tuple[Feature, ...], names: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
-    forced = [find(name, "categorical", features, scope) for name in names]
-    return tuple(replace(f, kind="categorical") if f in forced else f for f in features)
 
 
 def _limited(features: tuple[Feature, ...], limits: Sequence[str], scope: Scope) -> tuple[Feature, ...]:

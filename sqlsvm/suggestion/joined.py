@@ -18,7 +18,10 @@ _DEFAULT_SCHEMA = "main"
 def text(engine: Engine, query: exp.Query) -> str:
     made = query.copy()
     _without_needless_aliases(made)
-    keywords = _keywords(engine.dialect)
+    # all words that are more than a name in this dialect, and those that DuckDB reserves, which are many
+    reserved = set(Dialect.get_or_raise("duckdb").generator_class.RESERVED_KEYWORDS)
+    words = Dialect.get_or_raise(engine.dialect).tokenizer_class.KEYWORDS
+    keywords = reserved | {word.lower() for word in words}
     for name in made.find_all(exp.Identifier):
         name.set("quoted", not _PLAIN.fullmatch(name.name) or name.name in keywords)
     for table in made.find_all(exp.Table):
@@ -37,13 +40,6 @@ def _without_needless_aliases(query: exp.Query) -> None:
     for table in query.find_all(exp.Table):
         if table.alias == table.name and table.db:
             table.set("alias", None)
-
-
-def _keywords(dialect: str) -> set[str]:
-    """All words that are more than a name in this dialect, and those that DuckDB reserves, which are many."""
-    reserved = set(Dialect.get_or_raise("duckdb").generator_class.RESERVED_KEYWORDS)
-    words = Dialect.get_or_raise(dialect).tokenizer_class.KEYWORDS
-    return reserved | {word.lower() for word in words}
 
 
 def commented(node: exp.Expr, *comments: str) -> None:
