@@ -21,7 +21,7 @@ from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.query.dates_inside import Dates
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.ir import VALUE
-from sqlsvm.query.named import column_named, output_named
+from sqlsvm.query.names import column_named, output_named
 from sqlsvm.query.read_query import fast_inside, taken_apart
 from sqlsvm.query.rewrites import ruled
 from sqlsvm.query.rewrites.meet import shown, with_outputs

@@ -14,7 +14,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import input_rows
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import parse
-from sqlsvm.query.named import column_of
+from sqlsvm.query.names import column_of
 
 FILES = ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet"
 """Of these the database finds the types."""

@@ -9,12 +9,10 @@ A pass keeps the rows that count, with c = sign * w * u, and adds up what the cu
 `Weighting`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import Protocol
 
 from sqlglot import exp
 
@@ -55,25 +53,29 @@ class Residual:
         return sql.minus(self.origin, sql.number(at)) if at else self.origin
 
 
-class Weighting(Protocol):
-    once: bool  # is the margin read several times, so that it is to be computed once?
+class Weighting:
+    once = True  # is the margin read several times, so that it is to be computed once?
 
     def counts(self, z: Residual) -> exp.Expression:
-        """Is u other than 0?"""
+        """Is u other than 0? A row without a partner may have the margin NaN, which no number is above."""
+        return z.is_number()
 
     def value(self, z: Residual) -> list[exp.Expression]:
         """u, as factors; none where it is 1."""
+        return []
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         """What `totals` reads of a row that counts apart from c, from its residual and its weight if it has one."""
+        return [(weight, "w")] if weight else []
 
     def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         """What is added up over the rows r that count: the offset of the cut, and the shortfall if there is one.
         `origin` is that of a row."""
+        return [(_size(), OFFSET)]
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Weighting):
     """u = 1 for z > 0 and 0 elsewhere; not strict: for z >= 0."""
 
     strict: bool = True
@@ -83,26 +85,18 @@ class Step:
         below = exp.LT if self.strict else exp.LTE
         return below(this=z.margin, expression=z.origin)
 
-    def value(self, z: Residual) -> list[exp.Expression]:
-        return []
-
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         return []
-
-    def totals(self, weighted: bool, origin: exp.Expression) -> Named:
-        return [(_size(), OFFSET)]
 
 
 STEP = Step()
 
 
 @dataclass(frozen=True)
-class Ramp:
+class Ramp(Weighting):
     """u rises from 0 at z = -width to 1 at z = width. It is a slope that max(0, z) has, only not that at z."""
 
     width: exp.Expression = field(default_factory=lambda: sql.parameter(WIDTH))
-
-    once = True
 
     def counts(self, z: Residual) -> exp.Expression:
         return sql.less(z.negated(), self.width)
@@ -111,32 +105,24 @@ class Ramp:
         """(1 - -z / width) / 2, at most 1"""
         return [sql.least(sql.product(0.5, sql.minus(1.0, sql.ratio(z.negated(), self.width))), 1.0)]
 
-    def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
-        return [(weight, "w")] if weight else []
-
     def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         """The shortfall max(0, z) - u z is |z| (1 - |z| / width) / 2 within the width. There |z| / width is |2 u - 1|,
         so the row does not have to be scored again."""
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
         within = exp.Abs(this=sql.minus(sql.product(2.0, _slope_of(weighted)), 1.0))
         shortfall = sql.product(0.5, self.width, *weights, within, sql.minus(1.0, within))
-        return [(_size(), OFFSET), (shortfall, SHORTFALL)]
+        return [*super().totals(weighted, origin), (shortfall, SHORTFALL)]
 
 
 @dataclass(frozen=True)
-class BySlope(ABC):
+class BySlope(Weighting):
     """u = psi'(z). A row that counts has u in its c, and psi*(u) is computed from there."""
 
     loss: Loss
-    once = True
-
-    def counts(self, z: Residual) -> exp.Expression:
-        """A row without a partner may have the margin NaN, which no number is above."""
-        return z.is_number()
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         """u itself only where c does not tell, because its sign is that of the row too."""
-        weights = [(weight, "w")] if weight else []
+        weights = super().kept(z, weight)
         return [*weights, (sql.product(*self.value(z)), "u")] if self.signed else weights
 
     @property
@@ -150,12 +136,9 @@ class BySlope(ABC):
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
         return [(sql.product(*weights, value), OFFSET)]
 
-    @abstractmethod
-    def value(self, z: Residual) -> list[exp.Expression]: ...
-
-    @abstractmethod
     def conjugate(self, u: exp.Expression) -> exp.Expression:
         """psi*(u)"""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

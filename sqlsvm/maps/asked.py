@@ -20,7 +20,7 @@ from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import DataError, OptionError, only_finite
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
-from sqlsvm.query.named import named
+from sqlsvm.query.names import named
 
 if TYPE_CHECKING:
     from sqlsvm.neural.training import Examples

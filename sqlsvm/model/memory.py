@@ -16,7 +16,7 @@ from sqlsvm.kernel.rows import Joined
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.weights import Weight
-from sqlsvm.query.named import column_of
+from sqlsvm.query.names import column_of
 from sqlsvm.times import TIMES, TimeKind
 
 NO_TIMES: Mapping[str, TimeKind] = {}

@@ -41,10 +41,10 @@ from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import parse
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.guards import Fragment, as_typed
-from sqlsvm.query.named import column_of
+from sqlsvm.query.names import column_of
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import fast, taken_apart
-from sqlsvm.query.rewrites.equalities import plain_keys
+from sqlsvm.query.rewrites.kinds import plain_keys
 from sqlsvm.query.rewrites.split import by_column
 from sqlsvm.query.rows import render, typed_outputs
 from sqlsvm.times import TIMES

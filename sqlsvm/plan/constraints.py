@@ -13,7 +13,7 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.design import OTHER, Design, Dictionary, without_other
 from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.query import Fold
-from sqlsvm.query.named import named
+from sqlsvm.query.names import named
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 

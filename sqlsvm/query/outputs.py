@@ -13,8 +13,7 @@ from sqlsvm.query.forms import part
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import VALUE, Feature, Fold, Parsed, Relation, Unmet
 from sqlsvm.query.joins import Joins, joins_of, left_joins
-from sqlsvm.query.named import named
-from sqlsvm.query.names import Scope, Shown, Visible, distinct, relations_in
+from sqlsvm.query.names import Scope, Shown, Visible, distinct, named, relations_in
 from sqlsvm.query.sources import Source
 
 AUDITED = "sqlsvm_audited_{}"
@@ -156,18 +155,8 @@ def feature_query(
     forced = [find(name, "categorical", found, joins.scope) for name in categorical]
     found = _limited(tuple(replace(f, kind="categorical") if f in forced else f for f in found), top, joins.scope)
     features, target, mass = _roles(found, joins.scope, label, weight)
-    return Parsed(
-        text=text,
-        dialect=dialect,
-        relations=tuple(_relation(source, joins) for source in items),
-        equalities=tuple(joins.equalities),
-        left_joins=left_joins(joins),
-        features=features,
-        label=target,
-        weight=mass,
-        audited=compared,
-        spanning=tuple(joins.spanning),
-    )
+    query = joined(text, items, joins)
+    return replace(query, features=features, label=target, weight=mass, audited=compared)
 
 
 def _meanings(select: exp.Select, dialect: str, fold: Fold) -> dict[str, exp.Expr]:
@@ -201,16 +190,16 @@ def _limited(features: tuple[Feature, ...], limits: Sequence[str], scope: Scope)
     return features
 
 
-def _relation(source: Source, joins: Joins) -> Relation:
-    return Relation(
-        alias=source.alias,
-        table=".".join(source.path),
-        source=source.expression,
-        columns=joins.scope.columns[source.alias],
-        filters=tuple(joins.filters[source.alias]),
-        optional=tuple(joins.on[source.alias]) if source.alias in joins.optional else None,
-        once=part(source.expression, joins.scope.dialect),
-    )
+def joined(text: str, items: Sequence[Source], joins: Joins) -> Parsed:
+    """The join, without outputs."""
+    dialect, relations = joins.scope.dialect, list[Relation]()
+    for item in items:
+        filters, on = (tuple(found[item.alias]) for found in (joins.filters, joins.on))
+        optional, columns = on if item.alias in joins.optional else None, joins.scope.columns[item.alias]
+        relation = Relation(item.alias, ".".join(item.path), item.expression, columns, filters, optional)
+        relations.append(replace(relation, once=part(item.expression, dialect)))
+    inner, outer, spanning = tuple(joins.equalities), left_joins(joins), tuple(joins.spanning)
+    return Parsed(text, dialect, tuple(relations), inner, outer, (), None, spanning=spanning)
 
 
 # -- sums: p.x - 2 * a.x + 1 is p.x + 1 and -(2 * a.x). The terms share one weight: w (s + t) = w s + w t --------------

@@ -15,7 +15,7 @@ from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.forms import ONE_SELECT, check_form, whole
 from sqlsvm.query.guards import Fragment, Sent, check_reads
 from sqlsvm.query.ir import Fold
-from sqlsvm.query.named import meant
+from sqlsvm.query.names import meant
 from sqlsvm.query.outputs import AUDITED, HINT, check_features
 from sqlsvm.query.sources import from_items
 

@@ -15,7 +15,7 @@ from sqlsvm.plan.preflight import ProblemOptions, check_scale, naming_features
 from sqlsvm.plan.scaling import null_feature
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.equalities import without_nulls
+from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought

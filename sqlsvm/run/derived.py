@@ -15,7 +15,7 @@ from sqlsvm.errors import QueryError
 from sqlsvm.query import FeatureQuery, Relation
 from sqlsvm.query.forms import RESULT, check_steady
 from sqlsvm.query.ir import MADE
-from sqlsvm.query.rewrites.equalities import with_label
+from sqlsvm.query.rewrites.kinds import with_label
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.workspace import Workspace, workspace
 

@@ -13,7 +13,7 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Classes, Target
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.rewrites.equalities import without_nulls
+from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.query.rewrites.split import HeldOut, Part, part_of, start_of
 from sqlsvm.run.checks import Lacking, LostClasses, check_rows
 from sqlsvm.run.data import Data, prepared

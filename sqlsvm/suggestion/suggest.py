@@ -1,6 +1,13 @@
-"""A query for a label of a table, from what the database says of its tables."""
+"""A query for a label of a table, from what the database says of its tables.
 
-from collections.abc import Sequence
+The history of a row as sub-queries that a person reads: what was known before the time of the row.
+
+    (SELECT AVG(visits.minutes) FROM visits WHERE visits.customer_id = orders.customer_id AND visits.day < orders.day)
+
+A training does not run them one by one: query/answers.py finds the answers to all in n log n.
+"""
+
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -8,13 +15,151 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.suggestion.features import Chosen, row_features
-from sqlsvm.suggestion.history import Past
-from sqlsvm.suggestion.joined import Joined, Value, commented, joined, left_out, text
+from sqlsvm.query.asked import alike
+from sqlsvm.query.names import is_id
+from sqlsvm.suggestion.joined import Joined, Value, commented, joined, left_out, text, unused, word
+from sqlsvm.suggestion.looked import Chosen, Feature, Looked, days_between, moment, row_features
 from sqlsvm.suggestion.schema import Schema, Table, read_schema
-from sqlsvm.suggestion.sources import Search, fitting, read
+from sqlsvm.suggestion.sources import Events, Owner, Search, Window, fitting, read, used_steps
 from sqlsvm.suggestion.task import LABEL, Next, Task, column_of, task
 from sqlsvm.times import DATES
+
+COMMON = 4  # so many values of a category are counted,
+RARE = 0.05  # if they are in this share of the rows, and not in nearly all
+MOST = 16  # numbers of one table, and as many shares
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of each row of a history."""
+
+    value: exp.Expression
+    name: str
+    is_share: bool = False  # is it 1 where something is so, and 0 elsewhere?
+
+    @property
+    def mean(self) -> str:
+        return f"{'share' if self.is_share else 'mean'}_{self.name}"
+
+
+def measures(events: Events, not_known: Set[tuple[str, str]]) -> list[Measure]:
+    """`not_known`: columns of the label's own table that tell the label: of earlier rows, too, they may not be known
+    yet."""
+    taken = set[str]()
+    columns = [column for column in events.looked if _is_of_history(events, column, not_known)]
+    numbers = [_number(events, c, taken) for c in columns if c.kind in ("numeric", "boolean") and len(c.common) > 1]
+    shares = [share for c in columns if c.kind == "categorical" for share in _shares(events, c, taken)]
+    return [*numbers[:MOST], *shares[:MOST]]
+
+
+def _is_of_history(events: Events, column: Looked, not_known: Set[tuple[str, str]]) -> bool:
+    value, rows = column.value, events.rows
+    if value == events.time or column.is_key or is_id(value.column.name) or column.numbers_rows:
+        return False
+    if value.alias == rows.alias:
+        return not (events.is_own and (rows.table.place.sql(), value.column.name) in not_known)
+    step = next(step for step in rows.steps if step.alias == value.alias)
+    is_owner = {(key.alias, key.column.name) for key in events.keys} <= {(step.source, c) for c in step.key.columns}
+    is_dated = any(c.kind in DATES for c in step.table.columns)
+    return not is_owner and not is_dated and not any(key.alias == value.alias for key in events.keys)
+
+
+def _name(events: Events, column: Looked) -> str:
+    own = column.value.alias == events.rows.alias
+    return word(column.value.column.name if own else f"{column.value.alias}_{column.value.column.name}")
+
+
+def _number(events: Events, column: Looked, taken: set[str]) -> Measure:
+    value = column.value.expression
+    name = unused([_name(events, column)], taken)
+    if column.kind == "boolean":
+        return Measure(sql.by_truth(value, 1.0, 0.0), name, True)
+    return Measure(value, name)
+
+
+def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure]:
+    for value, share in column.common[:COMMON]:
+        if RARE <= share <= 1 - RARE / 2:
+            name = unused([word(f"{_name(events, column)}_{word(str(value))[:20]}")], taken)
+            is_so = sql.equal(column.value.expression, exp.Literal.string(str(value)))
+            yield Measure(sql.case(is_so, 1.0, 0.0), name, True)
+
+
+@dataclass(frozen=True)
+class Past:
+    """The rows of a table that belong to the owner of a row and are before its time."""
+
+    events: Events
+    owner: Owner
+    time: Value
+
+    def features(
+        self, windows: Sequence[Window], not_known: Set[tuple[str, str]], taken: set[str]
+    ) -> Iterator[Feature]:
+        found = measures(self.events, not_known)
+        outputs = [*self._all(found), *(each for window in windows for each in self._of_window(found, window))]
+        for value, name in outputs:
+            named = unused([word(f"{self.events.name}_{name}")], taken)
+            yield Feature(value, named, self.events.name)
+
+    def _all(self, found: Sequence[Measure]) -> Iterator[tuple[exp.Expression, str]]:
+        yield self._asked(exp.Count(this=exp.Star())), "count"
+        yield self._since()
+        for measure in found:
+            yield self._last(measure.value), f"last_{measure.name}"
+            yield self._asked(exp.Avg(this=measure.value)), measure.mean
+
+    def _of_window(self, found: Sequence[Measure], window: Window) -> Iterator[tuple[exp.Expression, str]]:
+        yield self._asked(exp.Count(this=exp.Star()), window), f"count_{window.name}"
+        for measure in found:
+            yield self._asked(exp.Avg(this=measure.value), window), f"{measure.mean}_{window.name}"
+
+    def _since(self) -> tuple[exp.Expression, str]:
+        last, now = self._asked(sql.largest(self.events.time.expression)), self.time.expression
+        if self.time.column.kind not in DATES:
+            return sql.minus(now, last), "since"
+        is_day = self.time.column.kind == self.events.time.column.kind == "date"
+        return sql.minus(now, last) if is_day else days_between(last, now), "days_since"
+
+    def _last(self, value: exp.Expression) -> exp.Subquery:
+        """Of rows of one time that with the smallest key, or the smallest value if there is none."""
+        events, made = self.events, self._asked(value)
+        alias = events.rows.alias
+        declared = min((sorted(key) for key in events.rows.table.keys), key=len, default=[])
+        differ = [
+            column.value.column.name for column in events.looked if column.value.alias == alias and column.differs
+        ]
+        ties: list[exp.Expression] = [sql.named(name, alias) for name in declared or differ[:1]]
+        ties = ties or [value]
+        latest = exp.Ordered(this=events.time.expression, desc=True, nulls_first=False)
+        order = [latest, *(exp.Ordered(this=each.copy(), nulls_first=False) for each in ties)]
+        made.this.set("order", exp.Order(expressions=order))
+        made.this.limit(1, copy=False)
+        return made
+
+    def _asked(self, value: exp.Expression, window: Window | None = None) -> exp.Subquery:
+        """Strictly before: a row of the same time is not known yet."""
+        events, conditions = self.events, list(self._conditions(window))
+        aliases = {column.table for each in (value, *conditions) for column in each.find_all(exp.Column)}
+        rows = replace(events.rows, steps=used_steps(events.rows, aliases))
+        made = rows.select([]).select(value.copy(), copy=False)
+        return exp.Subquery(this=sql.where(made, *conditions))
+
+    def _conditions(self, window: Window | None) -> Iterator[exp.Expression]:
+        for key, own in zip(self.events.keys, self.owner.columns, strict=True):
+            yield sql.equal(key.expression, own.expression)
+        then, now = self.events.time, self.time
+        is_plain = alike(then.column.type.lower(), now.column.type.lower())
+        at, end = (value.expression if is_plain else moment(value) for value in (then, now))
+        yield sql.less(at, end)
+        if window:
+            yield sql.at_least(at.copy(), sql.minus(end.copy(), self._span(window, is_plain)))
+
+    def _span(self, window: Window, is_plain: bool) -> exp.Expression:
+        if not is_plain:
+            return sql.number(window.size)
+        is_date = self.time.column.kind in DATES
+        return exp.Interval(this=exp.Literal.string(window.said)) if is_date else exp.Literal.number(window.said)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, ForeignKey
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.query.named import named
+from sqlsvm.query.names import named
 from sqlsvm.suggestion.joined import Value, aliased, unused, with_tables, word
 from sqlsvm.suggestion.looked import moment
 from sqlsvm.suggestion.schema import Made, Schema, Table, found_table

@@ -22,7 +22,7 @@ from sqlsvm.plan.scaling import check_values, scaling
 from sqlsvm.plan.target import target_of
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites.equalities import without_nulls
+from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.query.rewrites.left_joins import numbers
 from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle

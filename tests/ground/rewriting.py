@@ -19,7 +19,7 @@ from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query, taken_apart
 from sqlsvm.query.rewrites import RULES
-from sqlsvm.query.rewrites.equalities import without_nulls
+from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.query.rewrites.split import PARTS, Holdout, by_column, grouped, marked, part_of
 from sqlsvm.query.rows import Outputs, render, typed_outputs
 from sqlsvm.run.opening import open_problem

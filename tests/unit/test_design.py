@@ -12,7 +12,7 @@ from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role
 from sqlsvm.plan.scaling import Moments, check_values, flat, means, scaling
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature
-from sqlsvm.query.rewrites.equalities import without_nulls
+from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.sql import column, number
 from tests.unit.queries import NoKeys, lines, read
 

@@ -13,7 +13,8 @@ from sqlsvm.engine.base import Column
 from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.query import FeatureQuery, Relation, Term
 from sqlsvm.query.facts import Facts, Rule
-from sqlsvm.query.rewrites import RULES, equalities, split
+from sqlsvm.query.rewrites import RULES, split
+from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.query.rows import render
 from sqlsvm.run.auditing import widened
 from tests.unit.queries import NoKeys, taken_apart
@@ -74,7 +75,7 @@ ASKED: dict[str, Rule] = {
     "by_column": by,
     "part_of": part,
     "mapped": mapped([Mapped("halved:born", ("born",), {"half": "$1 / 2"})]),
-    "without_nulls": equalities.without_nulls,
+    "without_nulls": without_nulls,
     "widened": widened,
 }
 EVERY = {rule.__name__: rule for rule in RULES} | ASKED

@@ -2,7 +2,7 @@
 
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.ir import join_variables
-from sqlsvm.query.rewrites.equalities import implied_filters
+from sqlsvm.query.rewrites.kinds import implied_filters
 from tests.unit.queries import NoKeys, read
 
 TABLES = {t: ["a", "b", "k"] for t in ("r", "s", "t", "u")}

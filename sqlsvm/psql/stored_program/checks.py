@@ -12,8 +12,8 @@ from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.literals import literal
-from sqlsvm.plan.keys import Rounded
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.preflight import Rounded
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.rows import rows_of
 from sqlsvm.run.weight import is_odd

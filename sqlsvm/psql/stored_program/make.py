@@ -22,10 +22,9 @@ from sqlsvm.model.stored_score import stored_values
 from sqlsvm.options import Scale
 from sqlsvm.plan.constraints import limits
 from sqlsvm.plan.design import Coordinate, Design
-from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.parameters import THETA
 from sqlsvm.plan.plan import Plan, Terms, met, terms
-from sqlsvm.plan.preflight import lasting, naming_features
+from sqlsvm.plan.preflight import lasting, naming_features, rounded_keys
 from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes

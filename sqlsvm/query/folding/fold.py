@@ -5,7 +5,7 @@ differ in the last digits, because they are added up in another order.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -17,11 +17,12 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.faults import Stays, stays
 from sqlsvm.query.folding.messages import Blocks, Message, blocks_of, multiplies
 from sqlsvm.query.folding.values import Aggregate, Carried, Made, Size, aggregate_of, made
-from sqlsvm.query.forms import check_form, outer_expressions, part
+from sqlsvm.query.forms import RESULT, check_form, outer_expressions, part
 from sqlsvm.query.guards import groups_rows, is_aggregate, is_set_returning, varying
-from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Relation, Term
-from sqlsvm.query.joins import joins_of, left_joins
+from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Term
+from sqlsvm.query.joins import joins_of
 from sqlsvm.query.names import Scope, relations_in
+from sqlsvm.query.outputs import joined
 from sqlsvm.query.sources import from_items, source_of, sources
 
 CTEs = tuple[exp.CTE, ...]
@@ -30,7 +31,7 @@ GROUPS = "groups"
 MOST_RELATIONS = 40  # with more, to find the blocks takes long
 _JOINED = f"{sql.WORKING}joined"  # notes which join a SELECT of groups stands for
 _FEWER = "distinct", "limit", "offset", "qualify", "having"
-_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset"}
+_CLAUSES = {"expressions", "from_", "joins", "where", "group", "having", "with_", "order"}
 
 
 def all_folded(tree: exp.Select, engine: Engine) -> exp.Select:
@@ -135,14 +136,13 @@ class _Grouping:
         having = self.select.args.get("having")
         left = self._collected(self.scope.resolve(having.this)) if having else None
         named = [column.name for column in self._typed(self._within(self.select))]
-        order = [self._collected_in_order(item, named) for item in _ordered_by(self.select, self.scope, named)]
-        self._complete([*outputs, *([left] if left else []), *(o.this for o in order)])
+        self._complete([*outputs, *([left] if left else [])])
         blocks = self._blocks()
         makes = self._made()
         carried = tuple(dict.fromkeys(c for each in makes.values() for c in each[0]))
         first, *others = blocks.roots(alias for key in self.keys for alias in relations_in(key))
         message = Message(blocks, first, None, tuple(self.keys), carried, tuple(others))
-        return self._over(message, makes, outputs, named, left, order)
+        return self._over(message, makes, outputs, named, left)
 
     # -- what it has ---------------------------------------------------------------------------------------------------
 
@@ -152,7 +152,9 @@ class _Grouping:
             raise Stays("has another clause")
         if not select.args.get("from_") or not 1 < len(from_items(select)) <= MOST_RELATIONS:
             raise Stays("is no join")
-        own = [e for e in (*select.expressions, group, select.args.get("having"), select.args.get("order")) if e]
+        if select.args.get("order") and getattr(select.parent, "alias", RESULT) != RESULT:
+            raise Stays("is ordered")
+        own = [e for e in (*select.expressions, group, select.args.get("having")) if e]
         if any(e.find(exp.Query) for e in outer_expressions(select)):
             raise Stays("has a sub-query, in which names may mean something else")
         if any(e.find(exp.Query, exp.Window, exp.Star) and not _counts(e) for e in own):
@@ -179,22 +181,10 @@ class _Grouping:
         items = sources(full, self.engine.fold)
         columns = {source.alias: self._typed(source.probe) for source in items}
         joins = joins_of(inside, items, Scope(self.engine.dialect, self.engine.fold, columns))
-        plain = exp.Select()
-        relations = tuple(
-            Relation(
-                alias=item.alias,
-                table=".".join(item.path),
-                source=source_of(written.copy(), plain, self.engine.fold).expression,
-                columns=columns[item.alias],
-                filters=tuple(joins.filters[item.alias]),
-                optional=tuple(joins.on[item.alias]) if item.alias in joins.optional else None,
-            )
-            for item, written in zip(items, from_items(inside), strict=True)
-        )
-        query = Parsed(
-            "", self.engine.dialect, relations, tuple(joins.equalities), left_joins(joins), (), None,
-            spanning=tuple(joins.spanning),
-        )  # fmt: skip
+        written = (source_of(item.copy(), exp.Select(), self.engine.fold).expression for item in from_items(inside))
+        query = joined("", items, joins)
+        relations = (replace(r, source=source) for r, source in zip(query.relations, written, strict=True))
+        query = replace(query, relations=tuple(relations))
         self.sources = {item.alias: item.expression for item in items}
         return query, _with_outputs(joins.scope, self.select)
 
@@ -207,7 +197,7 @@ class _Grouping:
     def _inside(self, outputs: Iterable[exp.Expr]) -> exp.Select:
         """SELECT outputs over the join."""
         made = self.select.copy()
-        for clause in ("group", "having", "order", "limit", "offset"):
+        for clause in ("group", "having", "order"):
             made.set(clause, None)
         made.set("expressions", list(outputs))
         return made
@@ -222,12 +212,6 @@ class _Grouping:
             elif is_aggregate(node):
                 raise Stays("has an aggregate that needs all rows")
         return value
-
-    def _collected_in_order(self, item: exp.Expression, outputs: list[str]) -> exp.Expression:
-        is_output = isinstance(item.this, exp.Column) and not item.this.args.get("table")
-        if not is_output:
-            self._collected(item.this)
-        return item
 
     def _is_part(self, node: exp.Expr) -> bool:
         return node in self.keys or self._aggregate(node) is not None
@@ -282,7 +266,6 @@ class _Grouping:
         outputs: list[exp.Expression],
         named: list[str],
         having: exp.Expression | None,
-        order: list[exp.Expression],
     ) -> exp.Select:
         def read(carried: Carried) -> exp.Expression:
             return sql.column(message.name(carried), GROUPS)
@@ -294,14 +277,12 @@ class _Grouping:
 
         values = [value.copy().transform(over) for value in outputs]
         found = self.select.copy()
-        for clause in ("joins", "where", "group", "having"):
+        for clause in ("joins", "where", "group", "having", "order"):
             found.set(clause, None)
         found.set("expressions", [exp.alias_(v, n, quoted=True) for v, n in zip(values, named, strict=True)])
         found.set("from_", exp.From(this=sql.derived(message.select(), GROUPS)))
         if having is not None:
             found.set("where", exp.Where(this=having.copy().transform(over)))
-        if order:
-            found.set("order", exp.Order(expressions=[o.copy().transform(over) for o in order]))
         self.engine.describe(self._within(found))
         *some, last = (item.alias_or_name for item in from_items(self.select))
         found.meta[_JOINED] = f"the join of {', '.join(some)} and {last} is not made"
@@ -325,7 +306,7 @@ def _size(type_: exp.DataType | None) -> Size | None:
     return "double" if type_.this in exp.DataType.FLOAT_TYPES else None
 
 
-# -- GROUP BY and ORDER BY: columns of relations, and outputs by their number or their alias ---------------------------
+# -- GROUP BY: columns of relations, and outputs by their number or their alias ----------------------------------------
 
 
 def _with_outputs(scope: Scope, select: exp.Select) -> Scope:
@@ -346,19 +327,3 @@ def _keys(select: exp.Select, scope: Scope) -> Iterator[exp.Expression]:
         is_number = isinstance(item, exp.Literal) and item.is_int
         found = select.expressions[int(item.name) - 1].unalias() if is_number else item
         yield scope.resolve(found.unnest())
-
-
-def _ordered_by(select: exp.Select, scope: Scope, outputs: Sequence[str]) -> list[exp.Expression]:
-    """The items of ORDER BY. A number stays, and a name alone is first that of an output."""
-    order = select.args.get("order")
-    return [_ordered(item, scope, outputs) for item in (order.expressions if order else ())]
-
-
-def _ordered(item: exp.Expression, scope: Scope, outputs: Sequence[str]) -> exp.Expression:
-    value, made = item.this, item.copy()
-    if isinstance(value, exp.Literal):
-        return made
-    alone = isinstance(value, exp.Column) and not value.args.get("table")
-    known = [n for n in outputs if alone and scope.fold(n, True) == scope.meaning(value.this)]
-    made.set("this", exp.column(known[0], quoted=True) if known else scope.resolve(value))
-    return made

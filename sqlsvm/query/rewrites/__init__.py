@@ -8,11 +8,9 @@ from functools import reduce
 
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import FeatureQuery
-from sqlsvm.query.rewrites.equalities import implied_filters, plain_keys, told
-from sqlsvm.query.rewrites.kinds import kinds
+from sqlsvm.query.rewrites.kinds import implied_filters, kinds, plain_keys, told, whole_sums
 from sqlsvm.query.rewrites.meet import meet
 from sqlsvm.query.rewrites.order import bridges
-from sqlsvm.query.rewrites.sums import whole_sums
 
 RULES: tuple[Rule, ...] = (bridges, meet, whole_sums, kinds, plain_keys, implied_filters, told)
 """Those that every query meets after it is taken apart, in this order."""

@@ -30,8 +30,7 @@ from sqlsvm.query.ir import (
     Term,
     inner_variables,
 )
-from sqlsvm.query.named import meant
-from sqlsvm.query.names import relations_in
+from sqlsvm.query.names import meant, relations_in
 from sqlsvm.query.sources import from_items
 
 MET = f"{sql.WORKING}met"

@@ -30,7 +30,7 @@ from sqlsvm.engine.base import Column, Values
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query.facts import Facts, Rule, one
 from sqlsvm.query.ir import ENTITY, ROW, TIME, VALUE, Feature, FeatureQuery, Fold, Moment
-from sqlsvm.query.named import column_named, output_named
+from sqlsvm.query.names import column_named, output_named
 from sqlsvm.query.rewrites.kinds import plain, remedy
 from sqlsvm.query.rewrites.meet import showing
 from sqlsvm.solve.arrays import Array, Indices, Mask
