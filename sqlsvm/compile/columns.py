@@ -179,7 +179,6 @@ def _kept(node: int) -> exp.Expr:
 
 
 def measures(columns: Columns, node: int) -> Asked[dict[int, NumberFacts]]:
-    """Each number of a node by its place."""
     total = sql.column(TOTAL, "t")
     made: Named = []
     for c in columns.numbers_of(node):

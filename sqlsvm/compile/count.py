@@ -99,7 +99,6 @@ class Counts:
         return sql.columns(self.parts, "n" if node == self.tree.root else down_table(node))
 
     def times(self, node: int, name: str, but: str | None = None) -> exp.Expression:
-        """The same times a factor of the root."""
         if node == self.tree.root:
             return self.total(node, but, more=[self.factors[name]])
         return self.total(node, but, from_above=name)

@@ -131,7 +131,6 @@ HASH = "hash_of_row"
 
 
 def with_hash(names: Sequence[str], rows: exp.Expr, hashed: Hashed) -> exp.Select:
-    """SELECT columns, their hash"""
     columns = sql.columns(names)
     return sql.select([*columns, (hashed([c for c, _ in columns]), HASH)], rows)
 

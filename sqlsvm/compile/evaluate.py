@@ -188,7 +188,6 @@ def moved_area() -> Asked[float]:
 
 
 def _area(places: exp.Expr, at: str) -> Asked[float]:
-    """Of places that are all different."""
     ranked = sql.select([(sql.product("positive", _below(at)), "area")], places)
     return asked("area", sql.select([(sql.sum_or_zero("area"), "area")], sql.derived(ranked, "r")), one_number)
 

@@ -146,7 +146,6 @@ def category_moments_name(number: int) -> str:
 
 
 def measured_at(plan: Plan, measured: frozenset[str]) -> set[int]:
-    """The nodes where something is measured."""
     found = plan.featured if measures_categories(measured) else plan.coordinates
     return set(filter(found, range(len(plan.tree.nodes))))
 
@@ -299,7 +298,6 @@ class Factor:
 
     @property
     def counted(self) -> str:
-        """How often rows count because of it."""
         return f"f{self.place}"
 
 

@@ -118,7 +118,6 @@ def _added_up(values: Named, counted: exp.Expr, parts: Sequence[str] = ()) -> ex
 
 
 def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:
-    """The dictionaries of a node that are summed up together."""
     few = tuple(d for d in dictionaries if d.listed)
     return few if prod(len(d.categories) for d in few) <= CELLS else ()
 

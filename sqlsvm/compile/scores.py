@@ -88,7 +88,6 @@ def rows(plan: Plan, node: int) -> exp.Select:
 
 
 def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
-    """A node as an item of FROM."""
     if node in plan.copied:
         return sql.table(node_table(node), alias)
     return sql.derived(rows(plan, node), alias)

@@ -233,7 +233,6 @@ FARTHEST = 700.0  # in PostgreSQL, the exponential of a smaller number than its 
 
 
 def _within(z: Residual) -> exp.Expression:
-    """-z"""
     return sql.greatest(sql.least(z.negated(), sql.number(FARTHEST)), sql.number(-FARTHEST))
 
 

@@ -106,7 +106,6 @@ def arguments(text: str) -> frozenset[int]:
 
 
 def applied(text: str, operands: Sequence[exp.Expression]) -> exp.Expression:
-    """The formula with an operand for each argument."""
     found: exp.Expr = exp.paren(tree(text).copy(), copy=False)  # an argument may be all of it
     for node in list(found.find_all(exp.Parameter)):
         operand = operands[int(node.this.name) - 1].copy()

@@ -122,7 +122,6 @@ def compiled(columns: Sequence[Feature], means: Array, first: Sequence[Array], l
 
 
 def _learned(network: Network, examples: Examples, seed: int) -> list[list[Array]]:
-    """The parameters of each layer."""
     rng, between = np.random.default_rng(seed), Between(Kernel("linear"))
     steps = Steps(min(max(FEWEST_STEPS, EPOCHS * len(examples) // BATCH), MOST_STEPS), 0.1)
     with fitting_threads(HIDDEN):

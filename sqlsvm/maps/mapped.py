@@ -169,7 +169,6 @@ def mapped(maps: Sequence["Mapped"]) -> Rule:
 
 
 def _asked(query: FeatureQuery, each: "Mapped") -> Asked:
-    """What the map reads, over one relation."""
     by_name = {f.name: f for f in query.features}
     columns = [by_name[name] for name in each.columns]
     values = [c.typed if c.name in query.sums else c.expression for c in columns]

@@ -161,7 +161,6 @@ class Design:
         return self.with_origins(firsts) if firsts and self.constant is not None else self
 
     def origin(self, feature: str) -> float:
-        """Of a number, or of a sum."""
         return sum((c.origin for c in self.numbers.get(feature, ())), 0.0)
 
     def moved(self, theta: Array, way: float = 1.0, known: Mapping[str, float] = NOWHERE) -> Array:

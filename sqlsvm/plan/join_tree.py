@@ -92,7 +92,6 @@ class JoinTree:
         return {alias: node for node, block in enumerate(self.nodes) for alias in block}
 
     def held(self, alias: str) -> Sequence[Variable]:
-        """The variables of a relation."""
         return self._by_alias.get(alias, ())
 
     @cached_property
@@ -193,7 +192,6 @@ class JoinTree:
 
     @cached_property
     def folded(self) -> dict[int, list[tuple[int, Edge]]]:
-        """The nodes that fold directly into each."""
         folded: dict[int, list[tuple[int, Edge]]] = {}
         for child, edge in sorted(self.folds.items()):
             folded.setdefault(edge.other(child), []).append((child, edge))
@@ -312,7 +310,6 @@ def _with_label(blocks: tuple[Block, ...], query: FeatureQuery) -> tuple[Block, 
 
 
 def _held(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> list[set[int]]:
-    """The variables that each block holds."""
     homes = {alias: i for i, block in enumerate(blocks) for alias in block}
     held: list[set[int]] = [set() for _ in blocks]
     for variable in variables:

@@ -212,7 +212,6 @@ class Plan:
         return is_number or any(map(self.featured, bag.nodes))
 
     def folded(self, node: int) -> Sequence[tuple[int, Edge]]:
-        """The nodes that fold directly into this one."""
         return self.tree.folded.get(node, ())
 
     def together(self, node: int) -> list[int]:

@@ -194,7 +194,6 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
 
 
 def deviation(moments: Moments) -> float | None:
-    """Of a label that is a number and no constant."""
     if moments.label is None:
         return None
     squares = moments.label.squares / moments.n

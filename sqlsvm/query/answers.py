@@ -232,7 +232,6 @@ def _parts(aggregate: exp.Expression) -> list[exp.Expression]:
 
 
 def _again(part: exp.Expression, name: str) -> exp.Expression:
-    """The same of some parts."""
     kind = exp.Sum if isinstance(part, exp.Count) else type(part)
     return kind(this=sql.column(name))
 

@@ -53,7 +53,6 @@ class Dates:
         return name
 
     def _read(self, query: exp.Select) -> Iterator[tuple[exp.Column, str]]:
-        """The dates of each item of FROM."""
         stars = any(item.is_star for item in query.expressions)
         told = {item.name for item in query.expressions if isinstance(item, exp.Column) and item.name in self.known}
         told |= self.known if stars else frozenset()
@@ -116,6 +115,5 @@ def _own(query: exp.Select, kind: type[Node]) -> list[Node]:
 
 
 def _scalar(query: exp.Select) -> list[exp.Select]:
-    """Sub-queries of its outputs."""
     found = [node.this for item in query.expressions for node in item.find_all(exp.Subquery)]
     return [each for each in found if isinstance(each, exp.Select)]

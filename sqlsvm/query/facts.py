@@ -151,7 +151,6 @@ class RowFacts:
     # -- columns -------------------------------------------------------------------------------------------------------
 
     def column(self, term: Term) -> Column | None:
-        """The column of the relation that a term is."""
         return self.relation.column(term.expression)
 
     def described(self, term: Term) -> Column:

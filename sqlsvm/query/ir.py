@@ -99,7 +99,6 @@ class Relation:
         return self.filters if self.optional is None else self.optional
 
     def over(self, source: exp.Expression) -> "Relation":
-        """The same over rows that meet the first conditions."""
         if self.optional is None:
             return replace(self, source=source, filters=())
         return replace(self, source=source, optional=())
@@ -120,7 +119,6 @@ class Relation:
         return replace(made, computed=(), lookups=(), brought=None)
 
     def where_at_first(self, conditions: Iterable[exp.Expression]) -> "Relation":
-        """With more of them."""
         every = (*self.at_first, *conditions)
         return replace(self, filters=every) if self.optional is None else replace(self, optional=every)
 
@@ -264,7 +262,6 @@ class Feature:
 
     @property
     def typed(self) -> exp.Expression:
-        """The expression as the query has it."""
         return self.own or self.value
 
     @property
@@ -375,7 +372,6 @@ class FeatureQuery:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Both sides of every equality, including those of LEFT JOINs."""
         equalities = (*self.equalities, *(e for j in self.left_joins for e in j.equalities))
         return tuple(t for e in equalities for t in (e.left, e.right))
 
@@ -404,7 +400,6 @@ class FeatureQuery:
 
     @property
     def label_relation(self) -> str:
-        """The relation whose rows the label tells of."""
         assert self.label is not None
         return self.tells_of or self.label.relation
 
@@ -429,11 +424,9 @@ class FeatureQuery:
         return (term,)
 
     def without(self, name: str) -> Self:
-        """Without the features of this name."""
         return replace(self, features=tuple(f for f in self.features if f.name != name))
 
     def with_relation(self, changed: Relation) -> Self:
-        """With this in place of the relation of its alias."""
         return replace(self, relations=tuple(changed if r.alias == changed.alias else r for r in self.relations))
 
     def where(self, alias: str, *conjuncts: exp.Expression) -> Self:
@@ -462,7 +455,6 @@ class Parsed(FeatureQuery):
 
     @property
     def complete(self) -> FeatureQuery:
-        """Without what it awaits."""
         return FeatureQuery(**{each.name: getattr(self, each.name) for each in fields(FeatureQuery)})
 
 
@@ -508,5 +500,4 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
 
 
 def inner_variables(query: FeatureQuery) -> list[Variable]:
-    """The variables of inner joins."""
     return [v for v in join_variables(query) if not v.is_found]

@@ -67,11 +67,9 @@ class Scope:
         return self.shown.columns
 
     def of(self, source: Source) -> "Scope":
-        """The scope of one item of FROM."""
         return replace(self, sources=(source,), shown=self.own(source.alias))
 
     def own(self, alias: str) -> Shown:
-        """The columns of one relation."""
         if alias not in self.known:
             columns = (Visible(alias, column, self.fold(column.name, True)) for column in self.columns[alias])
             self.known[alias] = Shown(tuple(columns))
@@ -205,14 +203,12 @@ T = TypeVar("T")
 
 
 def meant(typed: str, known: Iterable[str], fold: Fold) -> str | None:
-    """The name that a user means."""
     names = list(known)
     meanings = {fold(name, True): name for name in names}
     return typed if typed in names else meanings.get(fold(typed, False))
 
 
 def named(flag: str, typed: str, known: Mapping[str, T], fold: Fold, lacks: str = "the query has no column") -> T:
-    """What has that name."""
     own = meant(typed, known, fold)
     if own is None:
         hint = nearest(typed, known) or f"there are {', '.join(list(known)[:20])}"

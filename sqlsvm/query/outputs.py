@@ -105,7 +105,6 @@ def _named(node: exp.Expression, shown: Shown, scope: Scope) -> list[Visible]:
 
 
 def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Feature:
-    """The feature that an option names."""
     feature = named(f"--{role}", name, {f.name: f for f in features}, scope.fold)
     if twin := next((f for f in features if f.twin == feature.name), None):
         owners = [f.relation for f in (feature, twin)]
@@ -278,5 +277,4 @@ def _negated(term: exp.Expression) -> exp.Expression:
 
 
 def _inner(term: exp.Expression) -> exp.Expression:
-    """As an operand."""
     return term if isinstance(term, exp.Column | exp.Literal | exp.Paren | exp.Cast) else exp.paren(term, copy=False)

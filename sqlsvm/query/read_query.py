@@ -118,7 +118,6 @@ def _as_typed(read: Read, because: FormError | None, error: Exception) -> Featur
 def _taken_apart(
     engine: Engine, text: str, because: FormError | None, *, answer: bool = True, **roles: Unpack[Roles]
 ) -> FeatureQuery:
-    """`because`: why it is made as a whole."""
     plain = parse(text, engine.dialect, because)
     typed = with_audited(plain, roles.get("audited", ()), engine.dialect, engine.fold)
     tree = engine.bound(typed, again=isinstance(text, Bound))

@@ -106,7 +106,6 @@ def plain(name: str) -> str:
 
 
 def stems(table: str) -> set[str]:
-    """The singular of a name, in a few ways."""
     name = plain(table)
     endings = {"ies": "y", "es": "", "s": ""}
     return {name, *(name.removesuffix(end) + new for end, new in endings.items() if name.endswith(end))} - {""}

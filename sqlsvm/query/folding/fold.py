@@ -171,7 +171,6 @@ class _Grouping:
             raise Stays(error.message) from error
 
     def _within(self, select: exp.Select) -> exp.Select:
-        """Where the CTEs are known."""
         return with_ctes(select, self.outside)
 
     def _taken_apart(self) -> tuple[Parsed, Scope]:
@@ -195,7 +194,6 @@ class _Grouping:
         return Facts(self.engine).of(relation).is_unique(terms)
 
     def _inside(self, outputs: Iterable[exp.Expr]) -> exp.Select:
-        """SELECT outputs over the join."""
         made = self.select.copy()
         for clause in ("group", "having", "order"):
             made.set(clause, None)
@@ -242,7 +240,6 @@ class _Grouping:
         return found
 
     def _made(self) -> Mapping[exp.Expr, Made]:
-        """What each aggregate needs."""
         values = dict.fromkeys(part for each in self.aggregates.values() for part in each.parts)
         sizes = dict(zip(values, self._types(values), strict=True))
         types = self._types(self.aggregates)

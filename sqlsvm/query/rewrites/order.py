@@ -54,7 +54,6 @@ class Line:
         return self.point, *(end.value for end in self.ends)
 
     def over(self, change: Callable[[exp.Expression], exp.Expression]) -> "Line":
-        """With other expressions."""
         ends = tuple(replace(end, value=change(end.value)) for end in self.ends)
         return replace(self, point=change(self.point), ends=ends)
 
@@ -82,14 +81,12 @@ class Bridge:
 
     @property
     def nodes(self) -> list[str]:
-        """A column for each line."""
         return [f"{NODE}{i}" for i in range(len(self.lines))]
 
     def table(self, line: int) -> str:
         return f"{MADE}_line{self.number}_{line}"
 
     def values(self, alias: str) -> list[exp.Expression]:
-        """What a relation has on the lines."""
         return [value for value in self._values if alias in relations_in(value)]
 
     @cached_property
@@ -104,8 +101,6 @@ class Bridge:
 
     @property
     def named(self) -> "Bridge":
-        """The same over these columns."""
-
         def over(value: exp.Expression) -> exp.Expression:
             return sql.named(self.names_of[value], relations_in(value)[0]) if value in self.names_of else value
 

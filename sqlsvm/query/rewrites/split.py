@@ -97,7 +97,6 @@ class Holdout:
         return cls(share, int(options["effort"]["seed"]), *own) if share else None
 
     def condition(self, query: FeatureQuery, facts: Facts) -> exp.Expression:
-        """What is true of a row that is held out, and false of one that trains."""
         if query.time:
             start, gap = query.time.read(str(self.share)), query.time.span(self.gap)
             later = sql.at_least(query.time.value.copy(), sql.number(start))
@@ -233,7 +232,6 @@ class Folds:
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """Of rows at random."""
         every = frozenset(range(self.number))
         return tuple(Round(every - {part}, frozenset({part})) for part in range(self.number))
 
@@ -250,7 +248,6 @@ class OfFold:
         return self.folds.by
 
     def condition(self, query: FeatureQuery, facts: Facts) -> exp.Expression:
-        """As that of a `Holdout`."""
         split = self.folds.split(query, facts)
         here = split.rounds[self.number]
         measures, trains = (sql.one_of(split.part.copy(), sorted(parts)) for parts in (here.measures, here.trains))
@@ -288,7 +285,6 @@ class Forward:
 
     @cached_property
     def ends(self) -> tuple[float, ...]:
-        """Of all parts but the last."""
         return tuple(sorted({*self.starts, *(start - self.gap for start in self.starts)}))
 
     @property
