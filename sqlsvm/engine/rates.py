@@ -7,7 +7,8 @@ from math import inf
 @dataclass(frozen=True)
 class Rates:
     """What active rows and one scan cost that the other way does not: nanoseconds of CPU for each row of the core,
-    whether it is active or not. Fitted to the passes of bench/shapes.py. Then sizes from which on another way pays."""
+    whether it is active or not. Fitted to the passes of bench/checks/shapes.py. Then sizes from which on another
+    way pays."""
 
     statement: float
     """Active rows: the statement for a relation behind a join. It is there once, not for each row. Infinite if a

@@ -18,7 +18,7 @@ from sqlsvm.query.sources import Source
 
 AUDITED = "sqlsvm_audited_{}"
 HINT = "name an output of the query, or write an expression over one relation, such as p.age or p.gender = 'F'"
-MOST_FEATURES = 20_000  # with more, statements are longer than databases read in good time (bench/many.py)
+MOST_FEATURES = 20_000  # with more, statements are longer than databases read in good time (bench/experiments/many.py)
 
 
 def check_features(size: int) -> None:

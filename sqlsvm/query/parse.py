@@ -19,7 +19,7 @@ from sqlsvm.query.names import meant
 from sqlsvm.query.outputs import AUDITED, HINT, check_features
 from sqlsvm.query.sources import from_items
 
-MOST_TABLES = 2_000  # so many have been planned for (bench/many.py)
+MOST_TABLES = 2_000  # so many have been planned for (bench/experiments/many.py)
 _OTHERS = 100  # columns that may be label, weight, or what scores are compared with. How many are is not known yet.
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
 _SIGNED = re.compile(r"\d[eE]\d+[-+]")  # sqlglot reads 1e3+2 as one number

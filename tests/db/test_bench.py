@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from bench import madlib, run, tasks
-from bench.competitors import scaled
-from bench.export import exported
-from bench.flat import FlatOracle
-from bench.judge import judge
-from bench.matrix import matrix
-from bench.plan import Race
-from bench.results import Results
+from bench.races import madlib, run, tasks
+from bench.races.competitors import scaled
+from bench.races.export import exported
+from bench.races.flat import FlatOracle
+from bench.races.judge import judge
+from bench.races.matrix import matrix
+from bench.races.plan import Race
+from bench.races.results import Results
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.join_oracle import JoinOracle

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from bench.coverage import sizes_of
+from bench.checks.coverage import sizes_of
 from sqlsvm.ask import confusion as looked_at
 from sqlsvm.ask.confusion import Classed, confusion
 from sqlsvm.engine.base import Engine, Values

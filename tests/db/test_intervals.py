@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from bench.coverage import cover, sizes_of
-from bench.coverage import evaluated as by_evaluate
+from bench.checks.coverage import cover, sizes_of
+from bench.checks.coverage import evaluated as by_evaluate
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.scored import of_plan

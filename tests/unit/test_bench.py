@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import check, competitors, grids, measure, plan, run, shapes, tasks
-from bench.lines import Worst, lines, worst
-from bench.matrix import matrix
-from bench.measure import Answer, Spread
-from bench.measure import run as run_job
-from bench.report import _series, report
-from bench.results import DIRTY, OUT_OF_TIME, Entry, RaceResult, Results, machine
+from bench.checks import check, shapes
+from bench.races import competitors, grids, measure, plan, run, tasks
+from bench.races.lines import Worst, lines, worst
+from bench.races.matrix import matrix
+from bench.races.measure import Answer, Spread
+from bench.races.measure import run as run_job
+from bench.races.report import _series, report
+from bench.races.results import DIRTY, OUT_OF_TIME, Entry, RaceResult, Results, machine
 from sqlsvm.engine import connect
 
 BASELINE = {
@@ -215,7 +216,9 @@ def test_a_matrix_gives_its_weights_on_the_original_columns_and_takes_them_back(
 
 def test_examples_of_the_docstrings_are_so() -> None:
     assert doctest.testmod(grids).failed == 0
-    assert doctest.testmod(pytest.importorskip("bench.draw", reason="the extra bench is not installed")).failed == 0
+    assert (
+        doctest.testmod(pytest.importorskip("bench.races.draw", reason="the extra bench is not installed")).failed == 0
+    )
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -253,7 +256,7 @@ def test_the_page_shows_growth_and_one_pass() -> None:
 
 
 def test_the_page_shows_the_pictures_that_are_drawn(tmp_path: Path) -> None:
-    draw = pytest.importorskip("bench.draw", reason="the extra bench is not installed").draw
+    draw = pytest.importorskip("bench.races.draw", reason="the extra bench is not installed").draw
     found = results()
     found.descent = [{"epsilon": 0.0, "excess": [1.0, 0.1]}]
     found.races[1].series = "join rows of something"
