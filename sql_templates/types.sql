@@ -18,7 +18,7 @@ BEGIN
         -- A program with working tables: its moments, its scaling, and the weights at which it counts
         CREATE TYPE sqlsvm._problem AS (
             program text, label text, design jsonb, options jsonb, nulls text, weight_negative float8, weight_positive float8,
-            n float8, n_negative float8, label_total float8, origin float8,
+            rows jsonb, n float8, n_negative float8, label_total float8, origin float8,
             size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[], unit float8,
             coordinates integer, dimension integer, constant integer, features sqlsvm._feature[], theta float8[]
         );

@@ -5,6 +5,7 @@ DECLARE
     failed CONSTANT text := (SELECT min(a.key) FROM jsonb_each(answers) AS a WHERE (a.value -> 0 ->> 'n')::float8 > 0);
     rows CONSTANT text := to_char((answers -> failed -> 0 ->> 'n')::float8, 'FM999,999,999,999,990');
     about CONSTANT text := coalesce(answers -> failed -> 0 ->> 'about', substr(failed, strpos(failed, ' ') + 1));
+    wrong CONSTANT text := coalesce(answers -> failed -> 0 ->> 'kind', split_part(failed, ' ', 1));
     said record;
 BEGIN
     SELECT format(c.message, about, rows) AS message,
@@ -23,10 +24,10 @@ BEGIN
         ('weight', 'the weight "%1$s" is negative, NaN, infinite or NULL in %2$s rows', 'Nothing can be proven with such weights.',
             'Leave those rows out in the query, or correct their weights; then compile it again.'),
         ('null', 'feature "%1$s" is NULL in %2$s rows', 'A row with a NULL has no score.',
-            'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).'),
+            'Compile it again, and a column that is not declared NOT NULL may have NULLs: --nulls mean (the mean of the others) or drop (no such row).'),
         ('term', 'feature "%1$s" is NULL in %2$s rows', 'A row with a NULL has no score.',
             'Write COALESCE in that term, or compile it again with --nulls drop (leave the row out).')) AS c (kind, message, detail, hint)
-    WHERE c.kind = split_part(failed, ' ', 1);
+    WHERE c.kind = wrong;
     IF found THEN
         RAISE EXCEPTION USING ERRCODE = 'SV004', MESSAGE = said.message, DETAIL = said.detail, HINT = said.hint;
     END IF;

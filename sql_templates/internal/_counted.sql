@@ -7,7 +7,9 @@ DECLARE
     sizes jsonb;
 BEGIN
     PERFORM sqlsvm._run('prepare', given);
-    PERFORM sqlsvm._check_plan(p, sqlsvm._run('checks', given));
+    answers := sqlsvm._run('checks', given);
+    PERFORM sqlsvm._check_plan(p, answers);
+    p.rows := (SELECT jsonb_object_agg(substr(a.key, 3), a.value -> 0 -> 'rows') FROM jsonb_each(answers) AS a WHERE a.key LIKE '0 %');
     answers := sqlsvm._run('moments', given);
     PERFORM sqlsvm._drop('moments');
     sizes := answers -> ('moments ' || (p.design ->> 'label_node')) -> 0;

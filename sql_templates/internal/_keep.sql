@@ -31,7 +31,7 @@ BEGIN
         'seconds', in_passes, 'phases', jsonb_build_object('passes', in_passes, 'other', seconds - in_passes),
         'label_centre', p.design -> 'label_centre', 'label_width', sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale'),
         'options', wanted, 'trained_on', p.design -> 'trained_on' || jsonb_build_object('database', 'postgresql:///' || current_database(),
-            'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n') FROM jsonb_each(sqlsvm._run('relations', sqlsvm._arguments(p))) AS a)),
+            'rows', p.rows),
         'format', 21, 'threshold', coalesce(sqlsvm._dot(sqlsvm._from_raw(p, ARRAY(SELECT t / p.n FROM unnest(p.total) AS t)), beta)
             + (p.design -> 'cut' ->> 'at')::float8 * (p.design -> 'cut' ->> 'spread')::float8, 0),
         'notes', CASE WHEN at.nothing AND at.gap > (wanted -> 'effort' ->> 'tol')::float8 THEN jsonb_build_array(format(

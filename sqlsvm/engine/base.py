@@ -374,6 +374,10 @@ class Engine(ABC):
     def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
         """For each table the sets of columns that a constraint or an index declares unique. NULLs may repeat."""
 
+    def never_null(self, table: exp.Table) -> frozenset[str]:
+        """Columns of a table that are declared to be never NULL, as far as anyone asks this engine."""
+        return frozenset()
+
     def thins(self, table: exp.Table) -> bool:
         """Does TABLESAMPLE BERNOULLI keep each row with the same probability, independent of others, and the same rows
         for the same seed?"""

@@ -133,6 +133,9 @@ HAVING bool_and(i.indcollation[at.j] IN (0, a.attcollation) AND o.opcdefault AND
     AND own.opcintype = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END))
 ORDER BY asked.place, i.indexrelid"""
 
+_NEVER_NULL = """\
+SELECT attname::text FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND attnotnull"""
+
 # Not a table with partitions or children: the same places of each of them are kept, and they may not be heaps.
 _THINS = """\
 SELECT c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND a.amname = 'heap'
@@ -331,6 +334,9 @@ class PgCatalog(Programmable):
         for place, columns in self._ask(_UNIQUE_KEYS, [[self._name(table) for table in tables]]):
             found[place - 1].append(frozenset(columns))
         return found
+
+    def never_null(self, table: exp.Table) -> frozenset[str]:
+        return frozenset(name for (name,) in self._ask(_NEVER_NULL, [self._name(table)]))
 
     def thins(self, table: exp.Table) -> bool:
         return self._ask(_THINS, [self._name(table)]) == [(True,)]

@@ -67,6 +67,13 @@ class Catalog:
     def rows(self, alias: str) -> float:
         return self.of(alias).rows
 
+    def is_never_null(self, feature: Feature) -> bool:
+        """Is a value never NULL in rows of the join, also in those that come later? A constraint says so, or WHERE."""
+        relation, value = self.query.relation(feature.relation), feature.expression
+        declared = isinstance(value, exp.Column) and value.name in self.of(relation.alias).never_null
+        known = exp.Is(this=value.copy(), expression=exp.null(), negate=True)
+        return relation.optional is None and (declared or known in relation.filters)
+
     def known_rows(self) -> float:
         """Those of all relations together, as far as they are known."""
         return sum(each.known_rows or 0.0 for each in self._of.values())

@@ -187,10 +187,12 @@ class Design:
 
 
 def design(catalog: Catalog, target: Target, *, intercept: bool = True, any_nulls: bool = False) -> Design:
-    """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number
-    but a sum is ready for NULLs that come later, and terms of sums are only for those in rows that do not join."""
+    """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number but a
+    sum is ready for those that may come later, and terms of sums are only for those in rows that do not join."""
     query = catalog.query
-    ready = frozenset(f for f in query.features if any_nulls and f.name not in query.sums)
+    ready = frozenset(
+        f for f in query.features if any_nulls and f.name not in query.sums and not catalog.is_never_null(f)
+    )
     missing = ready | _missing(catalog, [f for f in query.features if f not in ready])
     coordinates = tuple(_coordinates(target.label, query, missing, intercept))
     dictionaries: list[Dictionary] = []

@@ -179,6 +179,10 @@ class RowFacts:
         alias = source.args.get("alias")
         return source if isinstance(source, exp.Table) and not (alias and alias.args.get("columns")) else None
 
+    @cached_property
+    def never_null(self) -> frozenset[str]:
+        return self.engine.never_null(self.table) if self.table else frozenset()
+
     def is_unique(self, terms: Terms, *, quick: bool = False) -> bool:
         """Does each value of a key occur once? A constraint says so, or the rows do. `quick`: to read the rows takes
         no longer than to ask for constraints."""

@@ -247,6 +247,21 @@ def test_data_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) 
     assert trained(postgres, postgres_dsn, "small", tol=0.5).version == 2
 
 
+def test_a_column_that_is_declared_not_null(postgres: Engine, postgres_dsn: str) -> None:
+    """It has no coordinate for NULLs. If they come after all, the program is refused."""
+    install(postgres)
+    build(postgres, SMALL.replace("x FLOAT8", "x FLOAT8 NOT NULL"))
+    text = "SELECT f.y, f.x, p.z FROM f JOIN p ON p.k = f.k WHERE p.z IS NOT NULL"
+    asked = training(positive="yes", nulls="mean")
+    made = stored_program(postgres, text, asked).description["coordinates"]
+    assert [c["role"] for c in made] == ["intercept", "value", "value"]
+    compiled(postgres, "declared", text, asked)
+    assert trained(postgres, postgres_dsn, "declared", tol=0.5).version == 1
+    change = "ALTER TABLE f ALTER x DROP NOT NULL; UPDATE f SET x = NULL WHERE k = 1"
+    said = complaint(postgres_dsn, f"BEGIN; {change}; SELECT sqlsvm.train('declared');")
+    assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV004", 'feature "x" is NULL in 20 rows')
+
+
 TWO_KEYS = """
     ALTER TABLE p ADD u INT; UPDATE p SET u = k + 10; CREATE TABLE q (u INT, v FLOAT8); CREATE TABLE m (k INT, n INT);
     INSERT INTO q SELECT i, i FROM generate_series(10, 20) AS i;

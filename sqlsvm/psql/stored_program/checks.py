@@ -1,7 +1,8 @@
 """The assumptions of a plan, as queries that check them before it runs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from sqlglot import exp, parse_one
@@ -14,7 +15,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.model.literals import literal
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import Rounded
-from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rows import rows_of
 from sqlsvm.run.weight import is_odd
 
@@ -34,24 +35,6 @@ LabelValues = tuple[Any, Any]
 AT_ONCE = 500
 """Columns that one statement looks at. PostgreSQL has a limit of 1,664."""
 
-Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """A query whose n is above 0 if an assumption of the plan no longer holds."""
-
-    kind: Kind
-    about: str
-    """The key or the column."""
-    query: exp.Query
-
-    @property
-    def statement(self) -> Statement:
-        """_check_plan.sql reads the kind from the name, up to the first blank, and after it what the check is about,
-        if the answer does not say so."""
-        return statement(f"{self.kind} {self.about}" if self.about else self.kind, self.query)
-
 
 def checks(
     plan: Plan,
@@ -60,7 +43,9 @@ def checks(
     known_types: Iterable[str],
     label_values: LabelValues,
     label_type: str | None = None,
-) -> Iterator[Check]:
+) -> Iterator[Statement]:
+    """Queries whose n is above 0 if an assumption of the plan no longer holds. _check_plan.sql reads what is wrong from
+    the name, and after its first blank what that is about, unless the answer says both."""
     unique = {(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)}
     yield _other_types(query, known_types)
     yield from (_repeated(plan, node, on) for node, on in sorted(unique))
@@ -68,15 +53,7 @@ def checks(
     for left_join in query.left_joins:
         if left_join.finds_one:
             yield _ambiguous(query, left_join.relation, [term.expression for term in left_join.key])
-    if plan.design.target.signed:
-        yield _other_labels(plan, label_values, label_type)
-    if query.weight:
-        yield _odd_weights(plan, query.weight)
-    may_be_null = {(c.feature, c.relation) for c in plan.design.coordinates if c.role == "missing"}
-    never_null = [f for f in query.features if f.kind != "categorical" and (f.name, f.relation) not in may_be_null]
-    terms = [(f, f"{f.name}, its term over {f.relation},") for f in never_null if f.name in query.sums]
-    yield from _nulls(plan, "term", terms)
-    yield from _nulls(plan, "null", [(f, f.name) for f in never_null if f.name not in query.sums])
+    yield from _scans(plan, [*_odd(plan, label_values, label_type)])
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
@@ -84,11 +61,11 @@ def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
     return tuple(str(engine.fetch(sql.select([(type, "t")]))["t"][0]) for type in _types(query))
 
 
-def _other_types(query: FeatureQuery, known: Iterable[str]) -> Check:
+def _other_types(query: FeatureQuery, known: Iterable[str]) -> Statement:
     """SELECT how many types have changed: other values may be equal now."""
     same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), known, strict=True))
     changed = sql.plus(*(sql.case(one, 0.0, 1.0) for one in same))
-    return Check("types", "", sql.select([(changed, "n")]))
+    return statement("types", sql.select([(changed, "n")]))
 
 
 def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
@@ -100,7 +77,7 @@ def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
         yield type.subquery()
 
 
-def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Check:
+def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Statement:
     keys = [sql.column(key(v), "r") for v in on]
     return _excess(", ".join(_spelt(plan, node, v) for v in on), source(plan, node), keys)
 
@@ -112,67 +89,83 @@ def _spelt(plan: Plan, node: int, variable: int) -> str:
     return ", ".join(term.expression.sql(query.dialect) for term in terms)
 
 
-def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Check:
+def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Statement:
     rows = query.relation(alias).partners.rows([(t.copy(), f"k{i}") for i, t in enumerate(terms)])
     said = ", ".join(t.sql(query.dialect) for t in terms)
     keys = [sql.column(f"k{i}", "r") for i in range(len(terms))]
     return _excess(f"{said} of the LEFT JOIN", sql.derived(rows, "r"), keys)
 
 
-def _excess(about: str, rows: exp.Expr, keys: list[exp.Column]) -> Check:
+def _excess(about: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
     """SELECT how many rows there are beyond one for each key."""
     counted = sql.select([(sql.count(), "c")], rows).where(*(sql.not_null(k) for k in keys))
     grouped = sql.group(counted, [k.copy() for k in keys])
     beyond = sql.minus("c", 1.0)
-    return Check("unique", about, sql.select([(sql.sum_or_zero(beyond), "n")], sql.derived(grouped, "g")))
+    return statement(f"unique {about}", sql.select([(sql.sum_or_zero(beyond), "n")], sql.derived(grouped, "g")))
 
 
-def _merged(query: FeatureQuery, rounded: Rounded) -> Check:
+def _merged(query: FeatureQuery, rounded: Rounded) -> Statement:
     """SELECT how many keys become equal to others when they are rounded."""
     keys = " and ".join(term.expression.sql(query.dialect) for term in rounded.exact)
     lost = sql.minus("c.exact", "c.rounded")
     counts = sql.derived(rounded.counts(query), "c")
-    return Check("rounded", f"{keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
+    return statement(f"rounded {keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
 
 
-def _other_labels(plan: Plan, label_values: LabelValues, type: str | None) -> Check:
-    """SELECT how many rows have a third value: it would count as the negative class, without a message. `type` is that
-    of the label, if it is not that of the values."""
-    label, v = plan.design.target.label, sql.column("v", "r")
-    values = [exp.cast(literal(value), type) if type else literal(value) for value in label_values]
-    known = [sql.equal(v, value) for value in values]
-    is_known = exp.Or(this=known[0], expression=known[1])
-    other = sql.case(is_known, 0.0).when(sql.not_null(v), sql.number(1))
-    return _counted(plan, "label", label, other)
+Kind = Literal["label", "weight", "null", "term"]
 
 
-def _odd_weights(plan: Plan, weight: Feature) -> Check:
-    v = sql.column("v", "r")
-    bad = exp.Or(this=sql.is_null(v), expression=exp.paren(is_odd(v)))
-    return _counted(plan, "weight", weight, sql.case(bad, 1.0))
+@dataclass(frozen=True)
+class Odd:
+    """Rows of a relation as the program was compiled for none."""
+
+    relation: str
+    value: exp.Expression
+    kind: Kind
+    about: str
+    is_odd: Callable[[exp.Column], exp.Expression]
 
 
-def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression, about: str | None = None) -> Check:
-    rows = rows_of(plan.tree.query, feature.relation, [(feature.expression.copy(), "v")])
-    return Check(kind, about or feature.name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
+def _odd(plan: Plan, label_values: LabelValues, label_type: str | None) -> Iterator[Odd]:
+    """A third label would count as the negative class, without a message."""
+    query, design = plan.tree.query, plan.design
+    if design.target.signed:
+        label, third = design.target.label, partial(_is_third, label_values, label_type)
+        yield Odd(label.relation, label.expression, "label", label.name, third)
+    if w := query.weight:
+        yield Odd(w.relation, w.expression, "weight", w.name, lambda v: sql.either([sql.is_null(v), is_odd(v)]))
+    may_be_null = {(c.feature, c.relation) for c in design.coordinates if c.role == "missing"}
+    for f in query.features:
+        if f.kind != "categorical" and (f.name, f.relation) not in may_be_null:
+            term = f.name in query.sums
+            said = f"{f.name}, its term over {f.relation}," if term else f.name
+            yield Odd(f.relation, f.expression, "term" if term else "null", said, sql.is_null)
 
 
-def _nulls(plan: Plan, kind: Kind, columns: Sequence[tuple[Feature, str]]) -> Iterator[Check]:
-    """SELECT the first of the columns that is NULL in some rows, and in how many: one scan for many columns."""
-    for relation in dict.fromkeys(f.relation for f, _ in columns):
-        here = [(f.expression, about) for f, about in columns if f.relation == relation]
-        for start in range(0, len(here), AT_ONCE):
-            yield _first_null(plan, kind, relation, here[start : start + AT_ONCE])
+def _is_third(known: LabelValues, type: str | None, v: exp.Column) -> exp.Expression:
+    """`type` is that of the label, if it is not that of the values."""
+    values = [exp.cast(literal(value), type) if type else literal(value) for value in known]
+    return sql.every([sql.not_null(v), *(sql.unequal(v.copy(), value) for value in values)])
 
 
-def _first_null(plan: Plan, kind: Kind, relation: str, columns: Sequence[tuple[exp.Expression, str]]) -> Check:
-    brought = [(expression.copy(), f"v{i}") for i, (expression, _) in enumerate(columns)]
-    rows = sql.derived(rows_of(plan.tree.query, relation, brought), "r")
-    is_null = [sql.case(sql.is_null(sql.column(name, "r")), 1.0) for _, name in brought]
-    counts = sql.derived(sql.select([(sql.sum_or_zero(one), f"n{i}") for i, one in enumerate(is_null)], rows), "c")
-    n, about = exp.Case(), exp.Case()
-    for i, (_, said) in enumerate(columns):
-        counted = sql.column(f"n{i}", "c")
-        n.append("ifs", exp.If(this=sql.positive(counted), true=counted.copy()))
-        about.append("ifs", exp.If(this=sql.positive(counted), true=exp.Literal.string(said)))
-    return Check(kind, f"{relation} {columns[0][1]}", sql.select([(n, "n"), (about, "about")], counts))
+def _scans(plan: Plan, odd: Sequence[Odd]) -> Iterator[Statement]:
+    """SELECT how many rows each relation brings to the join, how many are odd, and how the first of these: in one scan,
+    or several of some columns each."""
+    for relation in plan.tree.query.relations:
+        here = [each for each in odd if each.relation == relation.alias]
+        for start in range(0, max(1, len(here)), AT_ONCE):
+            yield statement(f"{start} {relation.alias}", _scan(plan, relation.alias, here[start : start + AT_ONCE]))
+
+
+def _scan(plan: Plan, relation: str, odd: Sequence[Odd]) -> exp.Select:
+    brought = [(each.value.copy(), f"v{i}") for i, each in enumerate(odd)] or [(sql.integer(1), "one")]
+    counts: sql.Named = [(sql.count(), "rows")]
+    n, kind, about = exp.Case(), exp.Case(), exp.Case()
+    for i, each in enumerate(odd):
+        counts.append((sql.sum_or_zero(sql.case(each.is_odd(sql.column(f"v{i}", "r")), 1.0)), f"n{i}"))
+        counted, said = sql.column(f"n{i}", "c"), exp.Literal.string
+        for case, found in (n, counted), (kind, said(each.kind)), (about, said(each.about)):
+            case.append("ifs", exp.If(this=sql.positive(counted.copy()), true=found.copy()))
+    rows = sql.select(counts, sql.derived(rows_of(plan.tree.query, relation, brought), "r"))
+    told: sql.Named = [(n, "n"), (kind, "kind"), (about, "about")] if odd else []
+    return sql.select([(sql.column("rows", "c"), "rows"), *told], sql.derived(rows, "c"))

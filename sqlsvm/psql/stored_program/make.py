@@ -26,14 +26,13 @@ from sqlsvm.plan.parameters import THETA
 from sqlsvm.plan.plan import Plan, Terms, met, terms
 from sqlsvm.plan.preflight import lasting, naming_features, rounded_keys
 from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_label_values
-from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
+from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import (
     largest_groups,
     numbered,
     own_relations,
     planned_over,
-    row_counts,
     sources,
 )
 from sqlsvm.psql.stored_program.start import Start, start
@@ -139,17 +138,16 @@ def _check_classes(label: str, values: LabelValues) -> None:
 
 
 def _parts(
-    plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale, width: float, by_class: bool
+    plan: Plan, query: FeatureQuery, assumed: Iterable[Statement], scale: Scale, width: float, by_class: bool
 ) -> dict[str, tuple[Statement, ...]]:
     """The statements by the names that the functions of sql_templates/ use."""
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
-        "checks": (check.statement for check in assumed),
+        "checks": assumed,
         "moments": moments(plan, needed(plan, scale, by_class=by_class) | CATEGORIES),
         **({products_part(c): products(plan, c, others) for c, others in multiplied(plan.design)}),
         "range": moments(plan, RANGE) if scale == "standard" else (),
-        "relations": row_counts(plan),
         "groups": largest_groups(plan),
         **{one.part: one.statements(plan) for one in passes(plan, width)},
         **(_at_centre(plan) if plan.centre else {"list": (evaluation.list_of_rows(plan),)}),

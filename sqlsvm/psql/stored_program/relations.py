@@ -39,14 +39,6 @@ def sources(query: FeatureQuery) -> Iterator[Statement]:
         yield Statement(relation.alias, exp.select(*outputs).from_(relation.serving(outputs)), own_relation(number))
 
 
-def row_counts(plan: Plan) -> Iterator[Statement]:
-    """SELECT how many rows each relation brings to the join."""
-    query = plan.tree.query
-    for r in query.relations:
-        rows = rows_of(query, r.alias, [(sql.integer(1), "one")])
-        yield statement(r.alias, sql.select([(sql.count(), "n")], sql.derived(rows, "r")))
-
-
 def largest_groups(plan: Plan) -> Iterator[Statement]:
     """SELECT how many rows with one key there are at most, for the keys that bound the sums of messages."""
     query, variables = plan.tree.query, plan.tree.variables
