@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 
-from sqlsvm.ask.components import K, components
 from sqlsvm.ask.describe import Description, describe
+from sqlsvm.ask.evaluate import Measured, measure, measure_held_out
 from sqlsvm.ask.leaks import check_leaks
-from sqlsvm.ask.measure import Measured, measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Values
@@ -24,8 +23,7 @@ from sqlsvm.engine.given import Database, Query, digests, is_query, opens_anew, 
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.measures import MEASURES
 from sqlsvm.model import predict as predicting
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Named, Residuals
 from sqlsvm.model.memory import Expression, Frame, Input, chances, scores
 from sqlsvm.model.model import Model
@@ -59,10 +57,9 @@ from sqlsvm.options import (
 from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.rules import named
 from sqlsvm.run.clock import whole
-from sqlsvm.run.components import Components
+from sqlsvm.run.components import Components, K, components
 from sqlsvm.run.data import Data
-from sqlsvm.run.outlasting import outlasting
-from sqlsvm.run.resume import Continuation, Saved
+from sqlsvm.run.resume import Continuation, Saved, outlasting
 from sqlsvm.run.training import Training
 from sqlsvm.solve.loss.custom import given
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sqlsvm.ask.selecting import best, means
+from sqlsvm.ask.validation import best, means
 from sqlsvm.engine.base import Values
 from sqlsvm.engine.given import Database, Query
 from sqlsvm.errors import OptionError

@@ -29,7 +29,7 @@ from sqlsvm.engine.duckdb import _CONFIG, DuckDB
 from sqlsvm.psql.install import install
 from sqlsvm.query import faults
 from sqlsvm.query.rewrites import order
-from sqlsvm.run import sharing, small
+from sqlsvm.run import join_oracle, small
 from tests import leftovers, servers
 from tests.twin import Twin
 from tests.typed import typed
@@ -192,11 +192,11 @@ def home() -> Iterator[Path]:
         yield folder / "home"
 
 
-@pytest.fixture(params=[sharing.FEW, inf], ids=["rounded", "shared"])
+@pytest.fixture(params=[join_oracle.FEW, inf], ids=["rounded", "shared"])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
     """Passes on the grid as they are, and with every row in two buckets that may be. Both as if many entries met."""
     found = float(request.param)
-    monkeypatch.setattr(sharing, "FEW", found)
+    monkeypatch.setattr(join_oracle, "FEW", found)
     monkeypatch.setattr(DuckDB, "rates", replace(DuckDB.rates, met=0.0))
     return found
 

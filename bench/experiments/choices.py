@@ -31,7 +31,7 @@ from sqlsvm.options import UNNAMED
 from sqlsvm.rules import named
 from sqlsvm.run.train import settled_on, train
 from sqlsvm.run.training import Training
-from sqlsvm.solve.ranks import area
+from sqlsvm.solve.calibration import area
 
 RUNS, ALIKE = 20, 1e-3
 

@@ -4,9 +4,9 @@ import sys
 from time import perf_counter
 
 from bench.races.tasks import load, parsed, task, unload
-from sqlsvm.ask.components import components
 from sqlsvm.ask.describe import describe
 from sqlsvm.engine import connect
+from sqlsvm.run.components import components
 
 TURNS = 3
 

@@ -22,7 +22,7 @@ from sqlsvm import RelationalSVC, RelationalSVR
 from sqlsvm.engine.given import opened
 from sqlsvm.model.predict import input_rows
 from sqlsvm.notebook.frames import frame
-from sqlsvm.solve.ranks import ranks
+from sqlsvm.solve.calibration import ranks
 
 VALIDATION, TEST = "DATE '2005-01-01'", "DATE '2010-01-01'"
 FILES = "races", "results", "qualifying", "driver_standings", "constructor_standings"

@@ -22,7 +22,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import opened

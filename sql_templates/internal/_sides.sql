@@ -1,5 +1,5 @@
 -- The mean residual and the means of the coordinates, by class
--- The rows of each class, or all of them where the label is a number: `sides` in run/penalising.py. `usual` is the root of the mean
+-- The rows of each class, or all of them where the label is a number: `sides` in run/training.py. `usual` is the root of the mean
 -- square of the origins.
 CREATE OR REPLACE FUNCTION sqlsvm._sides(p sqlsvm._problem)
 RETURNS TABLE (share float8, way float8, origin float8, usual float8, means float8[])

@@ -20,13 +20,13 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.confusion import Confusion, slopes
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
-from sqlsvm.model.raw import theta_of
 from sqlsvm.model.score import chance
 from sqlsvm.model.scored import Scored, costs_of_chances, of_clusters, of_several_classes, squares_by_class
+from sqlsvm.model.several import theta_of
 from sqlsvm.plan.parameters import SLOPES, THETA
 from sqlsvm.plan.target import Classes
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.in_memory import Drawn
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array
 from sqlsvm.terminal import NOTE

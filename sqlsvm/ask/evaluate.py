@@ -1,20 +1,44 @@
-"""The quality of a model on the rows of a join, which is not built: confusion matrix, rates, ROC AUC, histogram.
+"""The quality of a model on the rows of a join, which is not built: of any label, and of each group. The rows of small
+groups are read and scored here; a group with more is measured like a model of its own.
 
 A row is predicted +1 iff its score is above 0, as scikit-learn does; a score of exactly 0 predicts -1. A row of weight
 w counts as w rows. Class weights do not count: they belong to the training.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from math import inf, sqrt
+from typing import TypeVar
 
-from sqlsvm.ask.intervals import with_intervals
+import numpy as np
+
+from sqlsvm.ask.confusion import confusion, scored_by
+from sqlsvm.ask.intervals import JOINED, with_intervals
+from sqlsvm.ask.residuals import quantile_of, residuals
 from sqlsvm.ask.rows import options_of
-from sqlsvm.ask.scored import of_plan
+from sqlsvm.ask.scored import of_plan, of_rows
+from sqlsvm.compile.clusters import apart
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.engine.base import Rows
 from sqlsvm.lab.ask.machine import evaluate_machine
-from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.measures import NUMBER, SEVERAL, TWO, Label
+from sqlsvm.model.confusion import ByGroup, Confusion, Found
+from sqlsvm.model.confusion import Measured as OfGroup
+from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Fairness, Histogram, Probabilities, Residuals
+from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
-from sqlsvm.model.raw import theta_of
-from sqlsvm.model.scored import BINS, of_two_classes
-from sqlsvm.run.data import Data
+from sqlsvm.model.scored import BINS, answered, explained, of_two_classes
+from sqlsvm.model.scored import with_intervals as of_scored
+from sqlsvm.model.several import theta_of
+from sqlsvm.plan.constraints import fair
+from sqlsvm.plan.scaling import FLAT, LabelMoments, Scaling
+from sqlsvm.run.data import Audit, Data, audit
+from sqlsvm.run.groups import Group, Groups
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.interval import LOG, LOGIT, Interval, Scale
+from sqlsvm.solve.loss import PERCEPTRON
 
 NO_SUM = "the score of a kernel machine is no sum over the tables"
 
@@ -30,3 +54,230 @@ def evaluate(
     scored = of_plan(problem.work, problem.plan, theta, buckets, bins)
     found = of_two_classes(scored, bins, model.probability)
     return with_intervals(found, scored, problem, theta, options_of(model)) if held_out else found
+
+
+BUCKETS = 256
+"""On the grid, of a unit of the score."""
+
+
+Audited = TypeVar("Audited", bound=Evaluation | Residuals)
+
+
+def with_fairness(found: Audited, problem: Data, model: Model) -> Audited:
+    return replace(found, fairness=fairness(problem, model))
+
+
+def fairness(problem: Data, model: Model) -> tuple[Fairness, ...]:
+    """Of the problem on which the model is evaluated; nothing if the model was trained without such columns. This is
+    the last question to a problem: its tables make room for those of the audit."""
+    asked = dict(fair(options_of(model).constrain))
+    if not asked:
+        return ()
+    problem.work.drop([s.table for s in working_tables(problem.plan) if s.table])
+    with audit(problem.work, problem.query, options_of(model), problem.plan.design.target) as found:
+        theta = _widened(problem.plan.design.moved(theta_of(problem.plan, model)), problem, found)
+        has_constant = found.plan.design.constant is not None
+        positive = None if model.of_numbers or not has_constant else _predicted(problem, found, theta)
+        return tuple(_of_columns(problem, found, asked, theta_of(problem.plan, model), positive))
+
+
+def _of_columns(
+    problem: Data, found: Audit, asked: dict[str, float], theta: Array, positive: Array | None
+) -> Iterator[Fairness]:
+    moments = found.moments
+    for name, c in found.columns.items():
+        rates = None
+        if positive is not None and found.two_groups(c):
+            inside, n = moments.total[c.index], moments.n
+            rates = (positive[-1] - positive[c.index]) / (n - inside), positive[c.index] / inside
+        covariance = float(problem.covariances[name] @ theta)
+        yield Fairness(name, asked[name], covariance, rates and (float(rates[0]), float(rates[1])))
+
+
+def _widened(theta: Array, problem: Data, found: Audit) -> Array:
+    """With weights of 0 for the audited columns, which come before the categories."""
+    own, all_ = len(problem.plan.design.coordinates), len(found.plan.design.coordinates)
+    return np.insert(theta, own, np.zeros(all_ - own))
+
+
+def _predicted(problem: Data, found: Audit, theta: Array) -> Array:
+    """For each coordinate its sum over the rows that are predicted +1; at the end the number of these rows.
+
+    The constant is there. A pass that counts the rows whose score has the wrong side gives the sum over those with
+    y = -1 less that over the others."""
+    design, moments = found.plan.design, found.moments
+    as_it_is = Scaling(design, np.eye(len(design.coordinates)))
+    rows = replace(problem, plan=found.plan, moments=moments, scaling=as_it_is)
+    cut = JoinOracle(rows, PERCEPTRON).pass_(theta, BUCKETS)
+    sums = moments.total - moments.total_negative + moments.n * cut.slope
+    constant = design.constant
+    return np.append(sums, sums[constant])
+
+
+Measured = Evaluation | Residuals | Confusion | ByGroup
+
+
+def measure(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100, held_out: bool = False) -> Measured:
+    """With intervals, if the training has not seen these rows."""
+    if model.groups:
+        return by_group(problem, model, bins, held_out=held_out)
+    found = ungrouped(problem, model, buckets=buckets, bins=bins, held_out=held_out)
+    return found if isinstance(found, Confusion) else with_fairness(found, problem, model)
+
+
+measure_held_out = partial(measure, held_out=True)
+
+
+T = TypeVar("T")
+
+SCALES: Mapping[str, Scale] = {"accuracy": LOGIT, "mae": LOG, "loss": LOG}
+
+
+def by_group(problem: Data, model: Model, bins: int = BINS, *, held_out: bool = False) -> ByGroup:
+    """With the intervals of each group, if the training has not seen these rows."""
+
+    def measured(problem: Data, part: Model) -> Found:
+        if problem.part is not None:
+            return _of_rows(problem, problem.part, part, bins, held_out=held_out)
+        return ungrouped(problem, part, bins=bins, held_out=held_out)
+
+    each = in_each(Groups.of(problem), model, measured, apart=held_out)
+    missed = max(0.0, problem.moments.n - sum(group.rows for group, _ in each))
+    found = tuple(OfGroup(group.value, one) for group, one in each)
+    whole = _whole([one for _, one in each], None if missed > FLAT * problem.moments.n else problem.moments.label)
+    whole = _with_intervals(whole, found) if held_out and whole else whole
+    return ByGroup(model.by or "", found, whole, missed)
+
+
+def in_each(
+    groups: Groups, model: Model, of: Callable[[Data, Model], T], *, apart: bool = False
+) -> list[tuple[Group, T]]:
+    """For each group with a model what is found on its rows, which are in memory if they are few. `apart`: these say
+    which row of the label's relation they are of."""
+    place = category_weights(model.chooser)
+    parts = {group.place: model.part(int(n) - 1) for group in groups.groups if (n := place(group.value))}
+    known = [group for group in groups.groups if group.place in parts]
+    read, others = groups.small(None, known)
+    found = {
+        group.place: of(groups.measured(rows), parts[group.place]) for group, rows in groups.rows(read, apart=apart)
+    }
+    for group in others:
+        with groups.in_database(group, "none", scale="none", by_class=False, check=False) as here:
+            found[group.place] = of(here, parts[group.place])
+    return [(group, found[group.place]) for group in known]
+
+
+def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = BINS, held_out: bool = False) -> Found:
+    """How good a model without groups is, or that of one group."""
+    if model.classes:
+        return confusion(scored_by(problem, model), held_out=held_out)
+    if model.of_numbers:
+        return residuals(problem, model, bins, held_out=held_out)
+    return evaluate(problem, model, buckets=buckets, bins=bins, held_out=held_out)
+
+
+def _of_rows(problem: Data, rows: Rows, part: Model, bins: int, *, held_out: bool) -> Found:
+    kind: Label = SEVERAL if part.classes else NUMBER if part.of_numbers else TWO
+    scored = of_rows(problem.plan.design, rows, [theta_of(problem.plan, one) for one in part.parts])
+    found = answered(kind, scored, bins, curves=part.curves, names=part.kinds, quantile=quantile_of(part))
+    if not held_out:
+        return found
+    is_known = apart(problem.plan) is not None
+    return of_scored(found, scored, options_of(part).named_loss) if is_known else replace(found, no_intervals=JOINED)
+
+
+def _whole(each: Sequence[Found], label: LabelMoments | None) -> Found | None:
+    """Over all groups together. The scores of different groups are not compared, so there is no AUC. `label`: its
+    moments, if all rows are in a group with a model."""
+    if numbers := [found for found in each if isinstance(found, Residuals)]:
+        return _of_numbers(numbers, label)
+    if several := [found for found in each if isinstance(found, Confusion)]:
+        return _of_several(several)
+    classes = [found for found in each if isinstance(found, Evaluation)]
+    if not classes:
+        return None
+    return Evaluation(
+        negatives=sum(found.negatives for found in classes),
+        positives=sum(found.positives for found in classes),
+        true_positive=_sum([found.true_positive for found in classes]),
+        false_positive=_sum([found.false_positive for found in classes]),
+        auc=None,
+        histogram=Histogram((), (), ()),
+        blur=0.0,
+        probabilities=_over_all([found.probabilities for found in classes], [found.rows for found in classes]),
+    )
+
+
+def _with_intervals(whole: Found, each: Sequence[OfGroup]) -> Found:
+    """Of what is a mean over rows. The rows of groups are others, so their errors are independent."""
+    if lacking := next((one for one in each if not one.found.intervals), None):
+        return replace(whole, no_intervals=f"{lacking.value}: {lacking.found.no_intervals}")
+    shares, intervals = np.array([one.rows for one in each]) / sum(one.rows for one in each), {}
+    for name, scale in SCALES.items():
+        if all(name in one.found.intervals for one in each):
+            own = [one.found.intervals[name] for one in each]
+            parts = np.square(shares * [one.standard_error for one in own])
+            degrees = (
+                parts.sum() ** 2 / (parts**2 / [one.degrees_of_freedom for one in own]).sum() if parts.any() else inf
+            )
+            value = float(shares @ [one.value for one in own])
+            intervals[name] = Interval.around(value, float(np.sqrt(parts.sum())), float(degrees), scale)
+    known = [one.found.clusters for one in each if one.found.clusters]
+    sums = (sum(getattr(one, name) for one in known) for name in ("rows", "effective"))
+    return replace(whole, intervals=intervals, clusters=Clusters(*sums))
+
+
+def _of_several(each: Sequence[Confusion]) -> Confusion:
+    """Where rows were drawn in some of the groups, those of the others are all known."""
+    drawn = None
+    if not all(found.exact for found in each):
+        drawn = np.sum([found.rows if found.drawn is None else found.drawn for found in each], axis=0)
+    matrix = np.sum([found.matrix for found in each], axis=0)
+    shares = np.array([found.matrix.sum() for found in each]) / matrix.sum()
+    names = each[0].chances if all(found.chances for found in each) else ()
+    chances = {name: _mean_chance([found.chances[name] for found in each], shares) for name in names}
+    return Confusion(each[0].values, matrix, drawn, chances=chances)
+
+
+def _mean_chance(each: Sequence[tuple[float, float]], shares: Array) -> tuple[float, float]:
+    """With its error: those of groups are independent."""
+    values, errors = np.array(each).T
+    return float(shares @ values), float(np.linalg.norm(shares * errors))
+
+
+def _sum(found: Sequence[Bounded]) -> Bounded:
+    return Bounded(*(sum(getattr(one, name) for one in found) for name in ("value", "lower", "upper")))
+
+
+def _of_numbers(each: Sequence[Residuals], label: LabelMoments | None) -> Residuals:
+    rows = [found.rows for found in each]
+
+    def mean(name: str) -> float:
+        return float(np.average([getattr(found, name) for found in each], weights=rows))
+
+    squares = sum(found.rows * found.rmse**2 for found in each)
+    return Residuals(
+        rows=sum(rows),
+        mae=mean("mae"),
+        rmse=sqrt(squares / sum(rows)),
+        r2=explained(squares, sum(rows), label) if label else None,
+        pinball=mean("pinball"),
+        quantile=each[0].quantile,
+        coverage=mean("coverage"),
+        edges=(),
+        counts=(),
+        blur=max(found.blur for found in each),
+    )
+
+
+def _over_all(each: Sequence[Probabilities | None], rows: Sequence[float]) -> Probabilities | None:
+    """On the rows of all groups together, if all have probabilities."""
+    known = [found for found in each if found]
+    if not known or len(known) < len(each):
+        return None
+
+    def mean(name: str) -> Bounded:
+        ends = ([getattr(getattr(found, name), end) for found in known] for end in ("value", "lower", "upper"))
+        return Bounded(*(float(np.average(values, weights=rows)) for values in ends))
+
+    return Probabilities(mean("brier"), mean("log_loss"), ())

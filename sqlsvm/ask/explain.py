@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from math import inf
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,9 +12,10 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError
 
 from sqlsvm import sql
-from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text, shared_terms
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.count import down_table, up_table
+from sqlsvm.compile.messages import CENTRE_TABLE, Messages, returned_table, scored_table, states_table, value_table
 from sqlsvm.compile.moments import (
     category_moments_name,
     counts_of,
@@ -30,9 +32,10 @@ from sqlsvm.compile.moments import (
     second_moments,
 )
 from sqlsvm.compile.oracle import oracle_pass
-from sqlsvm.compile.resolve import category_name, sums_name, values_name
+from sqlsvm.compile.prepare import codes_table, node_table
+from sqlsvm.compile.resolve import category_name, counts_table, sums_name, values_name
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import rounding_name
+from sqlsvm.compile.tally import active_table, rounding_name
 from sqlsvm.engine.base import Engine, Texts
 from sqlsvm.lab.ask.counting import EPSILON, row_count_program
 from sqlsvm.lab.run.pseudo_oracle import of_label, sketching
@@ -43,7 +46,16 @@ from sqlsvm.plan.constraints import Given, read_beta
 from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.plan.parameters import BUCKETS, LEVELS
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import EXACT_BUDGET, Lists, distinct_keys, half_joins, node_rows, why_copied
+from sqlsvm.plan.planner import (
+    EXACT_BUDGET,
+    Lists,
+    Sizes,
+    distinct_at,
+    distinct_keys,
+    half_joins,
+    node_rows,
+    why_copied,
+)
 from sqlsvm.plan.preflight import ProblemOptions, naming_features, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.query import FeatureQuery
@@ -60,6 +72,64 @@ from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, printable
+
+RANGE = 4
+"""Scores and margins that matter are within this many units, so this many times the buckets of a unit are used."""
+
+Estimates = dict[str, float]
+
+
+def estimates(plan: Plan, catalog: Catalog, buckets: int) -> Estimates:
+    """Rows by table. Compressed messages are left out: their length depends more on epsilon than on the data."""
+    found = dict([*_prepared(plan, catalog), *_counted(plan, catalog), *_scored(plan, catalog)])
+    if plan.centre is None:
+        return found
+    sizes = Lists(plan.tree, catalog, RANGE * buckets if plan.method == "grid" else inf).at(plan.centre)
+    if plan.method == "sketch":
+        return found | {states_table(bag, 0): rows for bag, rows in sizes.states.items()}
+    return found | dict(_lists(Messages(plan, ties=False), sizes))
+
+
+def _prepared(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
+    for d in plan.design.dictionaries:
+        if not d.listed:
+            yield d.table, d.top or len(d.categories)
+    yield from ((each.table, catalog.rows(each.of)) for each in plan.tree.query.derived)
+    for node in plan.copied:
+        yield node_table(node), node_rows(plan.tree, catalog, node)
+    for link in plan.links:
+        for variable in link.edge.on:
+            yield codes_table(variable), distinct_at(plan.tree, catalog, (variable,), link.edge.left)
+
+
+def _counted(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
+    """Messages of counts have one row for each key of the side that sends them."""
+    tree = counts_of(plan).tree
+    for node, edge in tree.down():
+        if edge is not None:
+            yield up_table(node), distinct_at(tree, catalog, edge.on, node)
+            yield down_table(node), distinct_at(tree, catalog, edge.on, edge.other(node))
+
+
+def _scored(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
+    for bag in plan.bags:
+        rows = node_rows(plan.tree, catalog, bag.core)
+        yield from ((table(bag.number), rows) for table in (scored_table, active_table))
+    for node, edge in plan.tree.folds.items():
+        yield counts_table(node), distinct_at(plan.tree, catalog, edge.on, edge.other(node))
+
+
+def _lists(messages: Messages, sizes: Sizes) -> Iterator[tuple[str, float]]:
+    """The lists on their way to the centre, and the values that return for each of their entries."""
+    lists = {bag: [states, *sizes.kept[bag]] for bag, states in sizes.states.items()}
+    for bag, rows in lists.items():
+        for step, entries in enumerate(rows):
+            yield states_table(bag, step), entries
+            yield value_table(bag, step), entries
+        for met in messages.meetings(bag):
+            yield returned_table(bag, met.step), rows[met.step] + lists[met.child][-1]
+    yield CENTRE_TABLE, lists[messages.left][-1] + lists[messages.right][-1]
+
 
 Phase = Literal["prepare", "measure", "sample", "pass"]
 Part = tuple[Phase, Sequence[Statement]]

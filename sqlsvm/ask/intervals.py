@@ -22,18 +22,8 @@ from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.listed import steps_per_unit
-from sqlsvm.ask.mean_loss import mean_loss
-from sqlsvm.compile.clusters import (
-    POWERS,
-    SQUARES,
-    apart,
-    are_rows,
-    interpolated,
-    sizes,
-    squares,
-    stepping,
-)
+from sqlsvm.ask.scored import steps_per_unit
+from sqlsvm.compile.clusters import POWERS, SQUARES, apart, are_rows, interpolated, sizes, squares, stepping
 from sqlsvm.compile.evaluate import towards_centre
 from sqlsvm.compile.statement import in_row
 from sqlsvm.model.evaluation import Evaluation, Residuals
@@ -41,13 +31,27 @@ from sqlsvm.model.scored import FEW_ROWS, ONE_ROW, Scored, losses, of_classes, t
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.scaling import Scaling
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.data import Data
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.solve.loss import Loss, Piece, Piecewise
 from sqlsvm.solve.loss.arms import Parts, values
+
+MEAN_BUCKETS = 256
+"""On the grid, of a unit of the score."""
+
+
+def mean_loss(problem: Data, theta: Array, options: ProblemOptions) -> float:
+    """The mean loss of the training, without the penalty; on the grid at most this."""
+    design = problem.plan.design
+    as_it_is = replace(problem, scaling=Scaling(design, np.eye(len(design.coordinates))))
+    cut = JoinOracle(as_it_is, options.named_loss).pass_(theta, MEAN_BUCKETS)
+    return cut.value_low + cut.error
+
 
 PLACES, FEW = 24, 12
 """Between which a function is taken to be linear; with several bags each of them makes the lists longer."""

@@ -1,35 +1,198 @@
-"""Cross-validation: what the trainings without each fold do on that fold, and the probabilities of the scores there."""
+"""Cross-validation: what the trainings without each fold do on that fold, the probabilities of the scores there, and
+the choice among models. Where a map has learned from labels, each fold is held out of a training of its own.
+"""
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.fitting import fitted
-from sqlsvm.ask.fold_by_fold import fold_by_fold
-from sqlsvm.ask.groups import by_group
-from sqlsvm.ask.rows import on_parts, options_of
-from sqlsvm.ask.scored import Measures, of_each
-from sqlsvm.ask.selecting import best, means, simplest, with_errors
+from sqlsvm.ask.confusion import classed, confusion
+from sqlsvm.ask.evaluate import by_group, evaluate, in_each
+from sqlsvm.ask.intervals import mean_loss, with_intervals, with_intervals_of_numbers
+from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.ask.rows import on_fold, on_parts, options_of
+from sqlsvm.ask.scored import FINE, Measures, of_each, of_plan, of_rows
+from sqlsvm.compile.clusters import apart
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.measures import known_of
-from sqlsvm.model.model import Model, Validated
-from sqlsvm.model.raw import less, theta_of
-from sqlsvm.model.scored import Scored, fit, together
-from sqlsvm.model.several import Curved, grouped, with_curves
-from sqlsvm.rules import Facts
-from sqlsvm.run.data import Data
+from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, Label, known_of, values_of
+from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.model import Model, OfGroup, Validated
+from sqlsvm.model.scored import Answer, Scored, answered, fit, losses, together
+from sqlsvm.model.scored import with_intervals as of_scored
+from sqlsvm.model.several import Curved, grouped, less, start_of, theta_of, with_curves
+from sqlsvm.options import NUMBER_LOSSES, ProbabilityMethod
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.split import OfFold
+from sqlsvm.run.data import Data, against_others
+from sqlsvm.run.folding import Missed
+from sqlsvm.run.groups import Groups
 from sqlsvm.run.making import NOTHING
-from sqlsvm.run.problems import Weighed
+from sqlsvm.run.notes import listed
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problems import OnFold, Weighed
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import NOTHING_ELSE, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.solution import OnPass
+from sqlsvm.terminal import NOTE
+
+
+def fold_by_fold(
+    engine: Engine, text: str, trainings: Mapping[str, Training], models: Mapping[str, Model], measure: OnFold
+) -> dict[str, Model]:
+    """The same trainings, of which these models are, without each fold."""
+    training, began = next(iter(trainings.values())), perf_counter()
+    query = labelled(engine, text, replace(training, map=()))
+    rounds = training.parts.split(query, Facts(engine)).rounds
+    said = "note: each fold learns a network of its own and shares no pass: %s folds take about as long as %s trainings"
+    steps.log(NOTE, said, len(rounds), len(rounds))
+    missed = Missed(len(rounds), Counter[str](), list[DataError]())
+    for fold in range(len(rounds)):
+        each = ((name, training.as_chosen(models[name])) for name, training in trainings.items())
+        without = {name: replace(training, fold=fold, unchosen="") for name, training in each}
+        try:
+            found = train_each(engine, text, without)
+            missed.unproven.update(model.name for model in found if not model.converged)
+            _measured(engine, found, without, OfFold(training.parts, fold), measure, training.offload)
+        except DataError as error:
+            missed.errors.append(error)
+    told = missed.told(models)
+    first = told[next(iter(trainings))]
+    told[first.name] = replace(first, phases={**first.phases, "folds": perf_counter() - began})
+    return told
+
+
+def _measured(
+    engine: Engine,
+    found: list[Model],
+    trainings: Mapping[str, Training],
+    fold: OfFold,
+    measure: OnFold,
+    offload: bool | None,
+) -> None:
+    """Of these models: they have the same maps."""
+
+    def weights(problem: Data) -> None:
+        each = ((model, [start_of(problem.plan, part) for part in model.parts]) for model in found)
+        measure(problem, {m.name: Weighed(thetas, trainings[m.name], m.threshold) for m, thetas in each})
+
+    on_fold(engine, found[0], fold, weights, offload)
+
+
+MOST_BAGS = 2
+"""With more, what a row adds to a measure takes minutes to count."""
+
+
+def best(measures: Sequence[Measures], by: str) -> int:
+    """The place of the best one; of the first, if several are."""
+    if by not in measures[0]:
+        hint = f"take {', '.join(measures[0])}"
+        raise OptionError(f"there is no {by} of a label with more than two classes", hint=hint)
+    values = [found[by] for found in measures]
+    return values.index((min if MEASURES[by].smaller else max)(values))
+
+
+def simplest(found: Sequence[Mapping[str, Validated]], by: str, strengths: Sequence[float]) -> int:
+    """The place of the model with the strongest penalty among those that are at most one standard error worse than the
+    best."""
+    top = found[best([means(each) for each in found], by)][by]
+    near = [n for n, each in enumerate(found) if abs(each[by].mean - top.mean) <= (top.standard_error or 0.0)]
+    return max(near, key=lambda n: strengths[n])
+
+
+def means(found: Mapping[str, Validated]) -> Measures:
+    return {name: measure.mean for name, measure in found.items()}
+
+
+def with_errors(
+    problem: Data, thetas: Sequence[Array], options: ProblemOptions, threshold: float = 0.0, *, wanted: bool = True
+) -> tuple[Measures, Measures]:
+    """What raw weights reach, without class weights; of several classes the mean loss over all of them, which knows no
+    threshold. And the standard errors of those for which rows of the label's relation are known to be clusters. Those
+    of rows in memory are, unless the label's relation is in a cycle."""
+    loss, is_number, plan = options.named_loss, options.loss in NUMBER_LOSSES, problem.plan
+    wanted = len(thetas) == 1 and (
+        wanted and len(plan.bags) <= MOST_BAGS if problem.part is None else bool(apart(plan))
+    )
+    found: Answer
+    if problem.part is None and (len(thetas) > 1 or is_number):
+        each = zip(against_others(problem), thetas, strict=False)  # rows may have a class that no theta is for
+        cost = float(np.mean([mean_loss(own, theta, options) for own, theta in each]))
+        found = residuals_of(problem, thetas[0], options.quantile) if is_number else confusion(classed(problem, thetas))
+        if isinstance(found, Residuals) and wanted:
+            found = with_intervals_of_numbers(found, problem, thetas[0], options, cost)
+        return {"loss": cost} | values_of(found), errors_of(found)
+    decided = [less(theta, plan, threshold) for theta in thetas]
+    scored = _scored(problem, decided, exactly=wanted)
+    costs = losses(replace(scored, scores=scored.scores + threshold), loss)
+    kind: Label = SEVERAL if len(thetas) > 1 else NUMBER if is_number else TWO
+    found = answered(kind, scored, names=tuple(range(len(thetas))), quantile=options.quantile)
+    if wanted and problem.part is not None:
+        found = of_scored(found, scored, loss)
+    elif wanted and isinstance(found, Evaluation):
+        found = with_intervals(found, scored, problem, decided[0], options)
+    return {"loss": scored.mean(costs)} | values_of(found), errors_of(found)
+
+
+def errors_of(found: Answer) -> Measures:
+    return {name: each.standard_error for name, each in found.intervals.items()}
+
+
+def _scored(problem: Data, thetas: Sequence[Array], *, exactly: bool) -> Scored:
+    """On the grid a measure is off by far less than what a sample of rows tells. Over several bags the list of exact
+    scores is too long for most joins."""
+    plan = problem.plan
+    if problem.part is not None:
+        return of_rows(plan.design, problem.part, thetas)
+    plan = plan if exactly or not plan.links else replace(plan, method="grid")
+    return of_plan(problem.work, plan, thetas[0], FINE)
+
+
+steps = logging.getLogger(__name__)
+
+
+def fitted(problem: Data, model: Model, method: ProbabilityMethod) -> Model:
+    """With its probability, on the rows held out. With folds, the scores there give it."""
+    steps.info("fitting the probabilities")
+    return (_of_groups if model.groups else _of_all)(problem, model, method)
+
+
+def _of_all(problem: Data, model: Model, method: ProbabilityMethod) -> Model:
+    """The rows held out have all classes, or they could not be prepared."""
+    each = of_each(problem, _thetas(problem, model))
+    return with_curves(model, [fit(method, scored) for scored in each])
+
+
+def _of_groups(problem: Data, model: Model, method: ProbabilityMethod) -> Model:
+    """Each group has a curve of its own, if its rows have all classes."""
+
+    def scored(problem: Data, part: Model) -> list[Scored]:
+        return of_each(problem, _thetas(problem, part))
+
+    found = {group.value: own for group, own in in_each(Groups.of(problem), model, scored)}
+    fitted = [_with_curves(of, method, found.get(of.value, ())) for of in model.groups]
+    lacking = [before.value for before, of in zip(model.groups, fitted, strict=True) if of is before]
+    said = f"there is no probability for {model.by} {listed(lacking)}: a class has no rows that are held out"
+    return replace(model, groups=tuple(fitted), notes=(*model.notes, *([said] if lacking else [])))
+
+
+def _with_curves(of: OfGroup, method: ProbabilityMethod, each: Sequence[Scored]) -> OfGroup:
+    if not each or not all(own.counts.any() for scored in each for own in scored.own):
+        return of
+    return with_curves(of, [fit(method, scored) for scored in each])
+
+
+def _thetas(problem: Data, model: Model) -> list[Array]:
+    return [theta_of(problem.plan, part) for part in model.parts]
 
 
 def trained(
@@ -39,7 +202,7 @@ def trained(
     on_passes: Callable[[str], OnPass | None] = lambda name: None,
     continuations: Mapping[str, Continuation] = NOTHING,
     start: Model | None = None,
-    asked: Facts = NOTHING_ELSE,
+    asked: Mapping[str, Any] = NOTHING_ELSE,
 ) -> list[Model]:
     """A model for each training, as `train_each` makes it, with what rows say that it has not seen: its measures, and
     its probability if that was asked for."""

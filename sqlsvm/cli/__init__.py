@@ -1,11 +1,8 @@
 """`sqlsvm VERB ...`. Heavy imports stand inside the verbs, so that --help and a typing mistake are answered at once."""
 
 from sqlsvm.cli import (
-    compiling,
     demo,
-    exporting,
     installed,
-    learning,
     reporting,
     scoring,
     stored,
@@ -18,11 +15,8 @@ from sqlsvm.cli.running import main, run
 
 __all__ = [
     "cli",
-    "compiling",
     "demo",
-    "exporting",
     "installed",
-    "learning",
     "main",
     "reporting",
     "run",

@@ -9,7 +9,7 @@ import click
 from sqlsvm.cli.group import cli, examples, show_answer, writing
 from sqlsvm.cli.reporting import REPORT, check_place, write
 from sqlsvm.cli.resuming import Keeper
-from sqlsvm.cli.training import code_of, train_and_keep
+from sqlsvm.cli.training import Wanted, code_of, train_and_keep
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.terminal import printable
 
@@ -78,7 +78,8 @@ def _play(engine: "Engine", query: str) -> int:
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow sqlsvm trains a linear model on that join, inside the database:\n")
     training = Training.of(**named({"label": LABEL, **dict.fromkeys(UNNAMED)}))
-    return code_of(train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training))
+    wanted = Wanted(query, {MODEL: training})
+    return code_of(*train_and_keep(engine, Keeper(open_store(engine), engine.url), wanted))
 
 
 def _report(engine: "Engine", output: str) -> None:

@@ -1,6 +1,6 @@
 """Keeping the passes of a training that does not finish, and continuing from them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from mmap import mmap
@@ -42,15 +42,7 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
     return Saved.from_json(found, f'unfinished training of "{name}"') if found is not None else None
 
 
-def states_of(store: "Store | None", names: Sequence[str]) -> "dict[str, Saved | None]":
-    """What several trainings have left."""
-    found = {name: state_of(store, name) for name in names}
-    if not any(found.values()):
-        say(f"{_nothing_kept(names[0])}: the models are trained from the start")
-    return found
-
-
-def _nothing_kept(name: str) -> str:
+def nothing_kept(name: str) -> str:
     return f'no unfinished training of "{name}" is kept here'
 
 
@@ -68,7 +60,7 @@ def finished(engine: "Engine", store: "Store", name: str, query: str, training: 
     if model and chosen and chosen.options == training.chooses:
         training = training.as_chosen(model)
     if not model or not model.converged or (model.typed, plain(model.options)) != (query, plain(training.kept)):
-        say(f"{_nothing_kept(name)}: it is trained from the start")
+        say(f"{nothing_kept(name)}: it is trained from the start")
         return None
     had = f"{name}, version {model.version}, had converged"
     if why := changed(engine, query, training, model):
@@ -133,8 +125,7 @@ class Keeper:
     ) -> "Iterator[tuple[Keeper, T]]":
         """What the work found, as it was stored, and the keeper that has it. If the server is restarted meanwhile, the
         work goes on from the passes so far, on a new connection. They are kept until the answer is given."""
-        from sqlsvm.run.outlasting import outlasting
-        from sqlsvm.run.resume import Continuation
+        from sqlsvm.run.resume import Continuation, outlasting
 
         dsn, kept = self.dsn, {name: Continuation(state, say) for name, state in before.items()}
         opens = None if dsn is None else lambda: opened(dsn)

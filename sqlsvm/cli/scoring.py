@@ -71,7 +71,7 @@ def evaluate(
     """
     from functools import partial
 
-    from sqlsvm.ask.measure import measure, measure_held_out
+    from sqlsvm.ask.evaluate import measure, measure_held_out
     from sqlsvm.ask.rows import on_all, on_parts
     from sqlsvm.query.rewrites.split import Holdout
     from sqlsvm.show.evaluation import IN_SAMPLE, draw_evaluation, draw_parts
@@ -99,9 +99,9 @@ def _others(
     engine: "Engine", model: "Model", query: str | None, condition: str | None, rows: str | None
 ) -> "Model | None":
     """The model over other rows, if the command line names any."""
-    from sqlsvm.ask import other_rows
+    from sqlsvm.ask.rows import of_input, of_query, where
 
-    ways = (other_rows.of_query, query), (other_rows.where, condition), (other_rows.of_input, rows)
+    ways = (of_query, query), (where, condition), (of_input, rows)
     return next((of(engine, model, text) for of, text in ways if text), None)
 
 

@@ -1,13 +1,18 @@
-"""The verb train: a query in, a model and its proof out."""
+"""The verb train: a query in, a model and its proof out; or several, one for each value of an option."""
 
 import shlex
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlsvm.cli import progress, several
-from sqlsvm.cli.group import cli, examples, show_either
+from sqlsvm.cli import progress
+from sqlsvm.cli.group import cli, examples, show_either, writing
 from sqlsvm.cli.options import (
     declared,
     json_wanted,
@@ -20,24 +25,85 @@ from sqlsvm.cli.options import (
     together,
     typed,
 )
-from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
+from sqlsvm.cli.resuming import Keeper, finished, nothing_kept, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
 from sqlsvm.measures import DECIDING
-from sqlsvm.options import OPTIONS
+from sqlsvm.options import OPTIONS, Option
 from sqlsvm.rules import named
 from sqlsvm.terminal import READING, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from sqlsvm.ask.scored import Measures
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.resume import Continuation, Saved
     from sqlsvm.run.training import Training
-    from sqlsvm.solve.solution import Record
+    from sqlsvm.show.several import Trained
+    from sqlsvm.solve.solution import OnPass
     from sqlsvm.store import Store
 
 NOT_CONVERGED = 3
+
+
+@dataclass(frozen=True)
+class Select:
+    """Which of several models is kept, and under what name."""
+
+    by: str
+    name: str
+    simplest: bool = False
+    """The one with the strongest penalty within one standard error of the best."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Trainings of a query that differ in at most one option, by the names of their models."""
+
+    query: str
+    trainings: "Mapping[str, Training]"
+    option: Option | None = None
+    """In which they differ."""
+    states: Mapping[str, str] = field(default_factory=dict)
+    """Where passes are kept under another name: they are of one loss, and each quantile is another."""
+    select: Select | None = None
+    start: "Model | None" = None
+    pictures: str | None = None
+
+    @property
+    def first(self) -> "Training":
+        return next(iter(self.trainings.values()))
+
+    @property
+    def stored(self) -> list[str]:
+        """The names of the models that are stored."""
+        return [self.select.name] if self.select else [*self.trainings]
+
+    def kept_as(self, name: str) -> str:
+        return self.states.get(name, name)
+
+    def value(self, name: str) -> float:
+        return float(self.trainings[name].options[self.option.name]) if self.option else 0.0
+
+
+def option_of(options: Mapping[str, Any]) -> Option | None:
+    """The option that has several values."""
+    found = [OPTIONS[name] for name, value in options.items() if isinstance(value, tuple) and OPTIONS[name].several]
+    if len(found) > 1:
+        raise click.UsageError(f"{found[0].flag} and {found[1].flag} both have several values: give one of them one.")
+    return found[0] if found else None
+
+
+def each(option: Option | None, options: Mapping[str, Any], name: str) -> "dict[str, Training]":
+    """A training for each value of it, under the name of its model; without such an option one. Quantiles are in their
+    order."""
+    if option is None:
+        return {name: training_of(**options)}
+    values = options[option.name]
+    values = sorted(values) if option.name == "quantile" else values
+    return {f"{name}_{value:.12g}": training_of(**{**options, option.name: value}) for value in values}
+
 
 name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="The name of the model.")
 place_wanted = together(
@@ -111,7 +177,7 @@ def train(
     from sqlsvm.run.ahead import look_ahead
 
     progress.begin(READING)
-    varied = several.varied(options)
+    varied = option_of(options)
     options = named(options, several=varied and varied.flag)
     refuse_typed(
         options,
@@ -124,101 +190,155 @@ def train(
         work_schema=place().get("work_schema"),
         **{"from": start},
     )
-    trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
-    training = next(iter(trainings.values()))
+    trainings = each(varied, options, name)
+    states = {} if varied is None or varied.name == "quantile" else dict.fromkeys(trainings, name)
+    chosen = Select(select, name, simplest) if select else None
+    wanted = Wanted(query, trainings, varied, states, chosen, pictures=pictures)
     look_ahead(dsn, query, "sqlsvm.show.training")
     with opened(dsn) as engine:
         store = _store(engine, dsn, model_file)
         if store:
-            for kept in [several.name_of(name, value) for value in trainings] if varied and not select else [name]:
+            for kept in wanted.stored:
                 _check(store, kept)
         else:
             click.echo(
                 f"note: the model will not be kept: {redacted(dsn)} does not last; --model-file keeps one", err=True
             )
-        if training.as_of:
+        if wanted.first.as_of:
             from sqlsvm.ask.leaks import check_leaks
 
-            check_leaks(engine, query, training)
+            check_leaks(engine, query, wanted.first)
+        wanted = replace(wanted, start=_start(store, start) if start else None)
         keeper = Keeper(store, model_file or engine.url, dsn)
-        if varied:
-            wanted = several.Select(select, name, simplest) if select else None
-            run = several.Several.of(name, varied, trainings, wanted)
-            left = states_of(store, list(run.states.values())) if resume else {}
-            models = several.train_several(engine, keeper, query, run, left, as_json, pictures)
-            return _code(models, training)
-        begun = _start(store, start) if start else None
-        before = state_of(store, name) if resume else None
-        model = finished(engine, store, name, query, training) if resume and store and before is None else None
-        if model:
-            _answer(model, f"kept in {keeper.place}", as_json)
-            return 0
-        model = train_and_keep(engine, keeper, name, query, training, before, as_json, begun)
-        if store and not as_json:
-            _say_next(model, model_file, engine.url)
-        return code_of(model)
+        before = {state: state_of(store, state) for state in map(wanted.kept_as, trainings)} if resume else {}
+        if store and before and not any(before.values()):
+            if varied:
+                say(f"{nothing_kept(next(iter(before)))}: the models are trained from the start")
+            elif model := finished(engine, store, name, query, wanted.first):
+                _answer(model, f"kept in {keeper.place}", as_json)
+                return 0
+        models = train_and_keep(engine, keeper, wanted, before, as_json)
+        if store and not as_json and not varied:
+            _say_next(models[0], model_file, engine.url)
+        return code_of(*models)
 
 
 def train_and_keep(
     engine: "Engine",
     keeper: Keeper,
-    name: str,
-    query: str,
-    training: "Training",
-    before: "Saved | None" = None,
+    wanted: Wanted,
+    before: "Mapping[str, Saved | None] | None" = None,
     as_json: bool = False,
-    start: "Model | None" = None,
-) -> "Model":
-    """The answer is given even where the model could not be stored."""
+) -> "list[Model]":
+    """The models that are kept. The answer is given even where one could not be stored."""
+    if wanted.pictures:
+        from sqlsvm.report import png
 
-    def work(on: "Engine", kept: "Mapping[str, Continuation]") -> "Model":
-        (model,) = _trained(on, query, {name: training}, kept, start)
-        return model
+        png.check()
 
-    def stored(keeper: Keeper, model: "Model") -> "Model":
+    def stored(keeper: Keeper, found: "list[Trained]") -> "list[Trained]":
         try:
-            return keeper.saved(model)
+            return [replace(each, model=keeper.saved(each.model)) if each.kept else each for each in found]
         except SqlsvmError:
-            _answer(model, "not kept", as_json)
+            _answers(wanted, found, "not kept", as_json)
             raise
 
-    with keeper.training(engine, {name: before}, work, stored) as (keeper, model):
-        _answer(model, keeper.said, as_json)
-        for note in model.notes:
-            say(note)
-        if not model.converged:
-            _warn(model, training)
-    return model
+    left = {state: (before or {}).get(state) for state in map(wanted.kept_as, wanted.trainings)}
+    with keeper.training(engine, left, partial(_found, wanted), stored) as (keeper, found):
+        _answers(wanted, found, keeper.said, as_json)
+        models = [each.model for each in found if each.kept]
+        for model in models:
+            for note in model.notes:
+                say(f"{model.name}: {note}" if wanted.option else note)
+            if not model.converged:
+                _warn(model, wanted.first, f" of {printable(model.name)}" if wanted.option else "")
+    return models
 
 
-def _trained(
-    engine: "Engine",
-    query: str,
-    trainings: "Mapping[str, Training]",
-    continuations: "Mapping[str, Continuation]",
-    start: "Model | None",
-) -> "list[Model]":
+def _found(wanted: Wanted, engine: "Engine", by_state: "Mapping[str, Continuation]") -> "list[Trained]":
     """What measures is imported only where the training asks for it: a small training must be quick."""
     from sqlsvm.run.clock import whole
-    from sqlsvm.run.train import train_each
+    from sqlsvm.show.several import Trained
 
-    asked = next(iter(trainings.values()))
-    if not (asked.folds or asked.probability or asked.holdout):
-        models = train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
-        return whole(models, progress.STARTED)
-    from sqlsvm.ask.validation import trained
+    first, option, select = wanted.first, wanted.option, wanted.select
+    trained: Any
+    if first.folds or first.probability or first.holdout:
+        from sqlsvm.ask.validation import trained
+    else:
+        from sqlsvm.run.train import train_each as trained
+    continuations = {name: by_state[wanted.kept_as(name)] for name in wanted.trainings}
+    asked = {"select": select and select.by}
+    told = partial(_on_pass, wanted)
+    models = trained(engine, wanted.query, wanted.trainings, told, continuations, wanted.start, asked=asked)
+    models = whole(models, progress.STARTED)
+    if option is None:
+        return [Trained(0.0, models[0], None, None, selected=False)]
+    measures: list[Measures | None] = [
+        {name: measure.mean for name, measure in model.validation.items()} or None for model in models
+    ]
+    above: list[float | None] = [None] * len(models)
+    if option.name == "quantile" and not models[0].groups:
+        from sqlsvm.ask.residuals import crossings
 
-    return whole(trained(engine, query, trainings, lambda name: on_pass, continuations, start), progress.STARTED)
+        above[:-1] = crossings(engine, models, offload=first.offload)
+    values, chosen = [*map(wanted.value, wanted.trainings)], None
+    if select and None not in measures:
+        from sqlsvm.ask import validation
+
+        if models[0].groups:
+            best = validation.best_of_groups(models, select.by, values if select.simplest else None)
+            models, measures, above = [*models, best], [*measures, validation.means(best.validation)], [*above, None]
+            values, chosen = [*values, nan], len(values)
+        elif select.simplest:
+            chosen = validation.simplest([model.validation for model in models], select.by, values)
+        else:
+            chosen = validation.best([known for known in measures if known], select.by)
+        models[chosen] = replace(models[chosen], name=select.name)
+    kept = range(len(models)) if chosen is None else [chosen]
+    rows = zip(values, models, measures, above, strict=True)
+    return [Trained(*row, selected=n == chosen, kept=n in kept) for n, row in enumerate(rows)]
+
+
+def _on_pass(wanted: Wanted, name: str) -> "OnPass":
+    from sqlsvm.show.training import pass_line
+
+    if wanted.option:
+        progress.say(f"{wanted.option.said} {wanted.value(name):g}")
+    return lambda record: progress.say(pass_line(record))
+
+
+def _answers(wanted: Wanted, found: "Sequence[Trained]", place: str, as_json: bool) -> None:
+    if wanted.option is None:
+        _answer(found[0].model, place, as_json)
+        return
+    from sqlsvm.show.several import as_json_list, draw_several
+
+    by, simplest = (wanted.select.by, wanted.select.simplest) if wanted.select else (None, False)
+    drawn = partial(draw_several, found, wanted.option, by, simplest, place, sys.stdout)
+    show_either(as_json, lambda: as_json_list(found), drawn)
+    if wanted.pictures:
+        _draw(found, wanted.option, Path(wanted.pictures))
+
+
+def _answer(model: "Model", place: str, as_json: bool) -> None:
+    from sqlsvm.show.training import draw_training
+
+    show_either(as_json, model.as_json, lambda: draw_training(model, place, sys.stdout))
+
+
+def _draw(found: "Sequence[Trained]", option: Option, folder: Path) -> None:
+    """Where they are is said on stderr: the answer may be JSON."""
+    from sqlsvm.report import path_charts, png
+
+    for name, chart in path_charts(found, option).items():
+        path = folder / f"{name}.png"
+        with writing(path, make_folder=True) as out:
+            png.draw(chart, out.buffer)
+        progress.say(f"{chart.title} is in {printable(str(path))}")
 
 
 def code_of(*models: "Model") -> int:
     return 0 if all(model.converged for model in models) else NOT_CONVERGED
-
-
-def on_pass(record: "Record") -> None:
-    from sqlsvm.show.training import pass_line
-
-    progress.say(pass_line(record))
 
 
 def training_of(**options: Any) -> "Training":
@@ -255,22 +375,6 @@ def _check(store: "Store", name: str) -> None:
         hint = "--model-file model.json keeps the model in a file"
         hint = f"{hint}; {error.hint}" if error.hint else hint
         raise EngineError(error.message, detail=error.detail, hint=hint) from error
-
-
-def _answer(model: "Model", place: str, as_json: bool) -> None:
-    from sqlsvm.show.training import draw_training
-
-    show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, place, sys.stdout))
-
-
-def _code(models: "Sequence[Model]", training: "Training") -> int:
-    """Several models: each prints its own part."""
-    for model in models:
-        for note in model.notes:
-            say(f"{model.name}: {note}")
-        if not model.converged:
-            _warn(model, training, f" of {printable(model.name)}")
-    return code_of(*models)
 
 
 def _say_next(model: "Model", model_file: str | None, url: str) -> None:

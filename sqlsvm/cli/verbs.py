@@ -132,19 +132,19 @@ def components(dsn: str, query: str, k: int, page: str | None, as_json: bool, **
     They come from the exact covariance over the join. Prints the variance of each component, its share of all variance,
     and its loadings: how much of each scaled feature it takes. The label is no feature.
     """
-    from sqlsvm.ask import components as finding
-    from sqlsvm.show.components import draw
+    from sqlsvm.run import components as finding
+    from sqlsvm.show.description import draw_components
 
     if page is not None:
         check_place(page)
     with opened(dsn) as engine:
         found = finding.components(engine, query, k=k, **options)
     if page is not None:
-        from sqlsvm.report.components import html
+        from sqlsvm.report.description import components_html
 
-        write_html(html, found, page)
+        write_html(components_html, found, page)
         return
-    show_either(as_json, lambda: finding.as_json(found), lambda: draw(found, sys.stdout))
+    show_either(as_json, lambda: finding.as_json(found), lambda: draw_components(found, sys.stdout))
 
 
 @cli.command(
@@ -246,7 +246,7 @@ def count(
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.opening import maps_of, open_problem
     from sqlsvm.run.unchosen import anew
-    from sqlsvm.show import counts as answers
+    from sqlsvm.show import plan as answers
 
     if beta is None:
         raise Refused(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from secrets import token_hex
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -29,11 +30,42 @@ from sqlsvm.engine.base import (
 )
 from sqlsvm.engine.inlined import Inlined
 from sqlsvm.engine.pg_catalog import PgCatalog, spelling
-from sqlsvm.engine.pg_connection import connected, safe_url, shared
-from sqlsvm.engine.pg_errors import refused
+from sqlsvm.engine.pg_connection import connected, refused, safe_url, shared
 from sqlsvm.engine.pg_names import Names
-from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import ConnectionLost, EngineError, OptionError
+
+
+class Unlogged:
+    """The tables that replace the temporary tables of one session."""
+
+    def __init__(self, schema: str) -> None:
+        self.schema = exp.to_identifier(schema, quoted=True)
+        self._suffix = token_hex(4)
+        self._tables: dict[str, exp.Table] = {}
+
+    def placed(self, statement: exp.Expr) -> exp.Expr:
+        """The statement with the schema's tables in place of temporary ones, those that it makes and those made
+        before."""
+        properties = statement.args.get("properties") if isinstance(statement, exp.Create) else None
+        if properties and properties.find(exp.TemporaryProperty):
+            name = statement.this.name
+            self._tables[name] = exp.Table(this=exp.to_identifier(f"{name}_{self._suffix}"), db=self.schema.copy())
+            statement = statement.copy()
+            statement.set("properties", exp.Properties(expressions=[exp.UnloggedProperty()]))
+        return statement.transform(self._moved) if self._tables else statement
+
+    def _moved(self, node: exp.Expr) -> exp.Expr:
+        """In FROM the table keeps its old name as an alias, as columns may be qualified with it."""
+        is_ours = isinstance(node, exp.Table) and not (node.db or node.this.args.get("quoted"))
+        if not is_ours or node.name not in self._tables:
+            return node
+        found, ours = node.copy(), self._tables[node.name]
+        found.set("this", ours.this.copy())
+        found.set("db", ours.args["db"].copy())
+        if isinstance(node.parent, exp.From | exp.Join) and not node.args.get("alias"):
+            found.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
+        return found
+
 
 _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers

@@ -10,16 +10,18 @@ from secrets import token_hex
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine import spark_rows
 from sqlsvm.engine.base import (
     Abilities,
     Called,
     Column,
     Engine,
+    Kind,
     Parameters,
     Rows,
     Sent,
@@ -27,14 +29,83 @@ from sqlsvm.engine.base import (
     Text,
     Texts,
     Values,
+    as_rows,
+    as_values,
+    widened,
 )
 from sqlsvm.engine.rates import SPREAD
-from sqlsvm.engine.spark_errors import ERRORS, cause, refused
-from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, given, opened
+from sqlsvm.engine.spark_session import ERRORS, Opened, Pinned, Place, Quiet, cause, given, opened, refused
 from sqlsvm.engine.spark_sql import call, spelled
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.scratch import private_folder
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_TIMES: dict[str, Kind] = {"date": "date", "timestamp_ntz": "timestamp", "timestamp": "timestamptz"}
+_TEXTS = ("string", "varchar", "char")
+_DAY, _EPOCH = 86_400_000_000, 946_684_800_000_000
+"""Microseconds in a day, and from 1970 to 2000."""
+
+
+def kind(type: str) -> Kind:
+    base = type.partition("(")[0].partition(" ")[0]
+    if base in _NUMBERS:
+        return "numeric"
+    if type == "boolean":
+        return "boolean"
+    return "categorical" if base in _TEXTS else _TIMES.get(type, "other")
+
+
+def name_of(type: DataType) -> str:
+    return str(type.simpleString())
+
+
+def rows(table: pa.Table) -> Rows:
+    return as_rows(table.column_names, (_column(column) for column in table.columns))
+
+
+def _column(column: pa.ChunkedArray) -> Values:
+    type = column.type
+    if pa.types.is_decimal(type):
+        column, type = column.cast(pa.float64(), safe=False), pa.float64()
+    if pa.types.is_boolean(type) and column.null_count:
+        return as_values(column.to_pylist(), "boolean")
+    if pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type):
+        if not len(column):
+            return np.zeros(0)
+        return widened(column.to_numpy())
+    return as_values(column.to_pylist(), "other")
+
+
+def masked(table: pa.Table) -> Rows:
+    """Types do not change, and a NULL is masked. A time is in days or microseconds since 2000."""
+    return as_rows(table.column_names, (_masked(column.combine_chunks()) for column in table.columns))
+
+
+def _masked(column: pa.Array) -> Values:
+    if pa.types.is_date32(column.type):
+        column, since = column.cast(pa.int32()), _EPOCH // _DAY
+    elif pa.types.is_timestamp(column.type):
+        column, since = column.cast(pa.int64()), _EPOCH
+    else:
+        since = 0
+    missing = np.asarray(column.is_null())
+    values = column.fill_null(False if pa.types.is_boolean(column.type) else 0).to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(values - since if since else values, missing if missing.any() else np.ma.nomask)
+
+
+def table_of(columns: dict[str, Values]) -> pa.Table:
+    """A masked cell, and None, is NULL; nan is a number."""
+    return pa.table({name: _array(values) for name, values in columns.items()})
+
+
+def _array(values: Values) -> pa.Array:
+    missing = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
+    values = np.ma.getdata(values)
+    if values.dtype == object:
+        return pa.array([None if cell is None else cell for cell in values.tolist()], from_pandas=False)
+    return pa.array(values, mask=missing, from_pandas=False)
+
 
 T = TypeVar("T")
 
@@ -144,7 +215,7 @@ class Spark(Engine):
 
     def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         text = self.text(statement)
-        return spark_rows.rows(self._run(lambda: self._frame(text, parameters).toArrow()))
+        return rows(self._run(lambda: self._frame(text, parameters).toArrow()))
 
     def stores(self, readers: int) -> bool:
         return readers > 1
@@ -201,7 +272,7 @@ class Spark(Engine):
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):
             return
-        rows = spark_rows.table_of({f"c{place}": values for place, values in enumerate(columns.values())})
+        rows = table_of({f"c{place}": values for place, values in enumerate(columns.values())})
         given = f"{sql.WORKING}copy_in"
         target = exp.Schema(this=table.copy(), expressions=[exp.to_identifier(name, quoted=True) for name in columns])
         text = self.text(exp.Insert(this=target, expression=exp.select(*rows.column_names).from_(given)))
@@ -217,7 +288,7 @@ class Spark(Engine):
 
     def copy_out(self, query: exp.Query) -> Iterator[Rows]:
         text = self.text(query)
-        yield spark_rows.masked(self._run(lambda: self._frame(text).toArrow()))
+        yield masked(self._run(lambda: self._frame(text).toArrow()))
 
     def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
         text = self.text(query)
@@ -260,8 +331,8 @@ class Spark(Engine):
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         text = self.text(query)
         fields = self._run(lambda: self._frame(text).schema.fields)
-        types = [spark_rows.name_of(field.dataType) for field in fields]
-        return tuple(Column(f.name, type, spark_rows.kind(type)) for f, type in zip(fields, types, strict=True))
+        types = [name_of(field.dataType) for field in fields]
+        return tuple(Column(f.name, type, kind(type)) for f, type in zip(fields, types, strict=True))
 
     def table_names(self) -> tuple[str, ...]:
         found = self._run(lambda: self._session.sql("SHOW TABLES").toArrow())
@@ -314,7 +385,7 @@ class Spark(Engine):
 
     def compared_as(self, types: Sequence[str]) -> str | None:
         """Spark compares a float with another number as doubles, and a text with anything else as that."""
-        texts = [t for t in types if spark_rows.kind(t) == "categorical"]
+        texts = [t for t in types if kind(t) == "categorical"]
         others = [t for t in types if t not in texts]
         if texts and others:
             return "bigint" if others[0] in _WHOLE else others[0]

@@ -3,7 +3,7 @@
 Facts are read from the rows of the relation that meet its conditions, each once, before anything is planned. A row
 counts once here, however many join rows it is in: to count those takes a plan, and a knot or a landmark need not be
 anywhere exactly. Principal components are of the join: they are read by messages along its tree (run/components.py).
-So are the examples that a network learns from: they are drawn (run/examples.py).
+So are the examples that a network learns from: they are drawn (run/mapping.py).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""How good a model with more than two classes is: which class it predicts for the rows of each class."""
+"""How good a model with more than two classes is: which class it predicts for those of each; and one with groups."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sqlsvm.measures import SEVERAL, Label
-from sqlsvm.model.evaluation import Sampled
+from sqlsvm.model.evaluation import Evaluation, Named, Residuals, Sampled
 from sqlsvm.solve.arrays import Array
 
 REPEATS = 400
@@ -115,3 +115,40 @@ def _slopes_of_f1(matrix: Array, weights: Array) -> Array:
 
 def _share(part: Any, whole: Any) -> Any:
     return np.divide(part, whole, out=np.zeros(np.shape(part)), where=np.asarray(whole) > 0)
+
+
+Found = Evaluation | Residuals | Confusion
+
+
+@dataclass(frozen=True)
+class Measured:
+    value: object
+    """Of the column that makes the groups."""
+    found: Found
+
+    @property
+    def rows(self) -> float:
+        return float(np.sum(self.found.rows))
+
+
+@dataclass(frozen=True)
+class ByGroup:
+    """How good a model with groups is."""
+
+    by: str
+    groups: tuple[Measured, ...]
+    whole: Found | None
+    """Over all groups together, without what compares scores; None if no row is in a group with a model."""
+    missed: float
+    """The rows of the join that are in no group with a model."""
+    of: Named = field(default=Named(), compare=False, repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        each = [{"value": one.value, **_short(one.found)} for one in self.groups]
+        whole = {} if self.whole is None else _short(self.whole)
+        return {"by": self.by, "rows_without_model": self.missed, "all": whole, "groups": each}
+
+
+def _short(found: Found) -> dict[str, Any]:
+    """Without histograms and curves: there may be a thousand groups."""
+    return {name: value for name, value in found.as_json().items() if name not in ("histogram", "reliability")}

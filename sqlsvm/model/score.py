@@ -8,21 +8,126 @@ by the stored mean, and a NULL in a category has weight 0. If rows with a NULL w
 is NULL.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from math import isfinite
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
+from sqlsvm.kernel.functions import DEGREE, Kernel
 from sqlsvm.maps import formula
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.expansion import Inputs, expansion
 from sqlsvm.model.literals import exact, literal
 from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.probability import STEEPEST, Probability
+from sqlsvm.model.support import Support, SupportTable
 from sqlsvm.plan.design import as_number
+from sqlsvm.query import Feature, FeatureQuery
+
+Inputs = Callable[[str], exp.Expression]
+"""The value of a feature in the row to score."""
+
+SMALLEST = -700.0
+"""PostgreSQL refuses exp of numbers that are much smaller."""
+
+
+def expansion(support: Support, inputs: Inputs) -> exp.Expression:
+    function = support.function
+    sums = [_sum(n, table, function, inputs) for n, table in enumerate(support.tables)]
+    weighed = sql.product(_name("c"), _kernel(function, sums))
+    found = sql.derived(_vectors(support), "sqlsvm_v")
+    return exp.select(exp.alias_(sql.total(weighed), "sqlsvm_score")).from_(found, copy=False).subquery(copy=False)
+
+
+def _vectors(support: Support) -> exp.Select:
+    """SELECT coefficient, the columns of each table FROM support vectors JOIN the different rows of each table"""
+    places = [(f"p{n}", _wholes(table.rows)) for n, table in enumerate(support.tables)]
+    vectors = sql.derived(_columns([("c", _numbers(support.coefficients)), *places]), "sqlsvm_p")
+    cells = [_cells(n, table) for n, table in enumerate(support.tables)]
+    outputs = [_name("c"), *(_name(name) for columns in cells for name, _ in columns)]
+    found = sql.select(sql.columns(outputs), vectors)
+    for n, (table, columns) in enumerate(zip(support.tables, cells, strict=True)):
+        rows = _columns([(f"n{n}", _wholes(range(len(table.numbers)))), *columns])
+        met = sql.equal(_name(f"n{n}"), _name(f"p{n}"))
+        found = sql.join(found, sql.derived(rows, f"sqlsvm_t{n}"), [met])
+    return found
+
+
+def _cells(n: int, table: SupportTable) -> list[tuple[str, exp.Expression]]:
+    numbers = [(f"x{n}_{i}", _numbers([row[i] for row in table.numbers])) for i in range(len(table.numeric))]
+    codes = [(f"k{n}_{i}", _wholes([row[i] for row in table.codes])) for i in range(len(table.categorical))]
+    return numbers + codes
+
+
+def _sum(n: int, table: SupportTable, kernel: Kernel, inputs: Inputs) -> exp.Expression:
+    """The inner product or the squared distance over the columns of a table."""
+    terms = [_of_number(inputs(name), f"x{n}_{i}", kernel.by_distance) for i, name in enumerate(table.numeric)]
+    terms += [_of_category(inputs(name), f"k{n}_{i}", kernel.by_distance) for i, name in enumerate(table.categorical)]
+    return sql.plus(*terms)
+
+
+def _of_number(value: exp.Expression, name: str, by_distance: bool) -> exp.Expression:
+    if not by_distance:
+        return sql.product(value, _name(name))
+    difference = sql.minus(_name(name), value)
+    return sql.product(difference, difference)
+
+
+def _of_category(value: exp.Expression, name: str, by_distance: bool) -> exp.Expression:
+    """A category is a column that is 1: the same gives 1, and two others are 2 apart. 0 is no category."""
+    own, value = sql.column(_name(name)), exp.paren(value)
+    same, none = sql.equal(own, value), sql.equal(sql.product(own, value), 0.0)
+    if by_distance:
+        return sql.case(same, 0.0, sql.case(none, 1.0, 2.0))
+    return sql.case(sql.every([same, sql.positive(own)]), 1.0, 0.0)
+
+
+def _kernel(kernel: Kernel, sums: Sequence[exp.Expression]) -> exp.Expression:
+    if kernel.name == "additive":
+        return sql.plus(*(_falling(kernel.gamma, s) for s in sums))
+    s = sql.plus(*sums)
+    if kernel.name == "linear":
+        return s
+    if kernel.name == "rbf":
+        return _falling(kernel.gamma, s)
+    scaled = sql.product(exact(kernel.gamma), s)
+    if kernel.name == "sigmoid":
+        return exp.Tanh(this=scaled)
+    return sql.product(*(sql.plus(scaled, exact(1.0)) for _ in range(DEGREE)))
+
+
+def _falling(gamma: float, s: exp.Expression) -> exp.Expression:
+    """exp(-gamma s). Where s is NULL the score is NULL by its other terms."""
+    return exp.Exp(this=sql.greatest(exact(SMALLEST), sql.product(exact(-gamma), s)))
+
+
+# -- columns of numbers ------------------------------------------------------------------------------------------------
+
+
+def _name(name: str) -> str:
+    return f"sqlsvm_{name}"
+
+
+def _columns(named: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
+    return sql.select([(values, _name(name)) for name, values in named])
+
+
+def _numbers(values: Sequence[float]) -> exp.Expression:
+    return _unnested(map(repr, map(float, values)), "double[]")
+
+
+def _wholes(values: Sequence[int]) -> exp.Expression:
+    return _unnested(map(str, values), "int[]")
+
+
+def _unnested(texts: "map[str]", type: str) -> exp.Expression:
+    parts = exp.StringToArray(this=exp.Literal.string(",".join(texts)), expression=exp.Literal.string(","))
+    return exp.Explode(this=exp.cast(parts, exp.DataType.build(type)))
+
 
 SCORE, PREDICTION, PROBABILITY = "score", "prediction", "probability"
 
@@ -329,3 +434,58 @@ def _comparable(operand: Operand, category: object) -> exp.Expression:
     if isinstance(category, int | float):
         return own if operand.kind == "numeric" else sql.double(own)
     return own if operand.kind == "categorical" else sql.text(own)
+
+
+DIALECT = "postgres"
+
+
+def stored_score(model: Model) -> str | None:
+    """The score, or that of each class, and the probabilities at them, as JSON; None for a kernel machine."""
+    if model.support:
+        return None
+    parts, cases = model.against_others or (model,), Cases()
+
+    def operand(term: Term) -> Operand:
+        return Operand(_column(term.feature), term.kind, cases)
+
+    made: dict[str, Any] = {"scores": [score(part, operand).sql(DIALECT) for part in parts]}
+    if model.likely:
+        curves = (curve_of(part, operand)(_column(f"{HIDDEN}{n}")) for n, part in enumerate(parts, 1))
+        made["chances"] = [curve.sql(DIALECT) for curve in curves]
+    made["cases"] = [[(_as_json(category), weight) for category, weight in each] for each in cases]
+    return json.dumps(made, ensure_ascii=False, allow_nan=False)
+
+
+def stored_values(query: FeatureQuery) -> dict[str, Any]:
+    """What a program multiplies by weights: the value of each feature, and of a map its place and its steps."""
+    made = {name for each in query.maps for name in each.formulas}
+    own = (f for f in query.features if f.name not in made)
+    found: dict[str, Any] = {f.name: {"value": _value(f, query).sql(DIALECT)} for f in own}
+    for place, each in enumerate(query.maps, 1):
+        rows, values = mapped_values(each, [_read(query, each, name) for name in each.columns])
+        steps = {"steps": f"FROM {rows.sql(DIALECT)}"} if rows else {}
+        found |= {
+            name: {"value": as_number(v.value, v.kind).sql(DIALECT), "map": place, **steps}
+            for name, v in values.items()
+        }
+    return found
+
+
+def _column(name: str) -> exp.Column:
+    return exp.column(name, quoted=True)
+
+
+def _as_json(category: object) -> object:
+    is_number = isinstance(category, int) or (isinstance(category, float) and isfinite(category))
+    return category if is_number else str(category)
+
+
+def _value(feature: Feature, query: FeatureQuery) -> exp.Expression:
+    own, kind = _column(feature.name), query.times.get(feature.name, feature.kind)
+    if kind != "categorical":
+        return as_number(own, kind)
+    return exp.Lower(this=exp.cast(own, exp.DType.TEXT)) if feature.spelling == "caseless" else own
+
+
+def _read(query: FeatureQuery, each: Mapped, name: str) -> Operand:
+    return Operand(_column(name), query.times.get(name, each.kind_of(name)))

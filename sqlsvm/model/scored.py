@@ -17,10 +17,9 @@ from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Group, Histog
 from sqlsvm.model.probability import Probability, normalised
 from sqlsvm.plan.scaling import FLAT, LabelMoments
 from sqlsvm.solve.arrays import Array, Indices
-from sqlsvm.solve.calibration import isotonic, sigmoid
+from sqlsvm.solve.calibration import isotonic, ranks, sigmoid
 from sqlsvm.solve.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.solve.loss import Loss
-from sqlsvm.solve.ranks import ranks
 
 BINS, GROUPS = 100, 20
 LEAST = float(np.finfo(float).eps)

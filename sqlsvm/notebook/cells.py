@@ -12,12 +12,11 @@ from rich.cells import cell_len, set_cell_size
 from sqlsvm.ask.describe import Description
 from sqlsvm.ask.explain import Explanation
 from sqlsvm.ask.inspect import Inspection
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook.told import reworded
-from sqlsvm.report.markup import Element, Sheet, el
+from sqlsvm.report.parts import Element, Sheet, el
 from sqlsvm.run.components import Components
 from sqlsvm.suggestion.suggest import Suggestion
 
@@ -135,9 +134,9 @@ def _description(found: Description, stream: TextIO) -> str:
 
 
 def _components(found: Components, stream: TextIO) -> str:
-    from sqlsvm.show.components import draw
+    from sqlsvm.show.description import draw_components
 
-    return draw(found, stream)
+    return draw_components(found, stream)
 
 
 def _explanation(found: Explanation, stream: TextIO) -> str:

@@ -15,8 +15,7 @@ from sqlsvm.engine.given import Database, Query, digests, is_query, opened, quer
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.measures import MEASURES, of_scores
 from sqlsvm.model import predict as predicting
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook import cells
@@ -96,7 +95,7 @@ class Fitted:
             raise OptionError("this model came without its database", hint="name it: a URL or an engine")
         if query is not None or (database is not None and is_query(database)):
             query = query_of(where, query)
-        from sqlsvm.ask.other_rows import of_query
+        from sqlsvm.ask.rows import of_query
 
         with self._opened(where) as engine:
             model = model if query is None else of_query(engine, model, query)
@@ -269,7 +268,7 @@ _LACKS = {"reliability": "train with probability='sigmoid', and holdout=0.2 or f
 @in_python
 def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
     """The objectives of the estimators of a `fit_path`, with their lower bounds."""
-    from sqlsvm.report.path import path_charts
+    from sqlsvm.report.plots import path_charts
     from sqlsvm.report.png import plot
     from sqlsvm.show.several import Trained
 

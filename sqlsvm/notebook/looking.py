@@ -4,7 +4,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlsvm.ask import components as of_components
 from sqlsvm.ask import describe as of_columns
 from sqlsvm.ask import explain as explaining
 from sqlsvm.ask import inspect as of_joins
@@ -21,6 +20,7 @@ from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.read_query import Roles
+from sqlsvm.run import components as of_components
 from sqlsvm.run.components import Components
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.training import Training

@@ -72,7 +72,7 @@ class Plan:
     all is added up at once, their columns are too."""
     loss: Loss = field(default_factory=named)
     shared: frozenset[int] = frozenset()
-    """On the grid, the bags whose rows are shared by the two buckets that their scores lie between (run/sharing.py)."""
+    """On the grid, the bags whose rows are shared by the two buckets around their scores (run/join_oracle.py)."""
     close: bool = False
     """Are there so many pairs of entries on the grid that compact places pay, and several threads that read the lists
     (compile/messages.py)?"""

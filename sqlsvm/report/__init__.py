@@ -3,6 +3,6 @@
 from sqlsvm.report.gather import Report, gather, gather_from
 from sqlsvm.report.page import html
 from sqlsvm.report.parts import GENERATOR
-from sqlsvm.report.path import path_charts
+from sqlsvm.report.plots import path_charts
 
 __all__ = ["GENERATOR", "Report", "gather", "gather_from", "html", "path_charts"]

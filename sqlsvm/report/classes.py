@@ -6,11 +6,9 @@ import numpy as np
 
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model, OfClass
+from sqlsvm.report.effects import TOP
 from sqlsvm.report.gather import Report
-from sqlsvm.report.intervals import INTERVAL, said_of_intervals
-from sqlsvm.report.markup import Element, el
-from sqlsvm.report.parts import percent, section, table
-from sqlsvm.report.weights import TOP
+from sqlsvm.report.parts import INTERVAL, Element, el, percent, said_of_intervals, section, table
 from sqlsvm.show.evaluation import interval_of
 from sqlsvm.terminal import amount, row_count, share, weight
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sqlsvm.ask.describe import Histogram, histograms
+from sqlsvm.ask.evaluate import measure, measure_held_out
 from sqlsvm.ask.inspect import Inspection, inspect_model
-from sqlsvm.ask.measure import measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query

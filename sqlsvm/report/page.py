@@ -13,17 +13,14 @@ from sqlsvm.model.evaluation import Bounded, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS
-from sqlsvm.report.choice import choice_section
 from sqlsvm.report.classes import proofs_of_classes, weights_of_classes
-from sqlsvm.report.effects import effects_section
+from sqlsvm.report.effects import effects_section, weights_section
 from sqlsvm.report.gather import Measured, Report
-from sqlsvm.report.join import join_section
-from sqlsvm.report.markup import Element, el
-from sqlsvm.report.parts import document, figures, percent, section, table
-from sqlsvm.report.plots import charts
+from sqlsvm.report.parts import Element, document, el, figures, percent, section, table
+from sqlsvm.report.plots import charts, choice_section
 from sqlsvm.report.scores import scores_section
 from sqlsvm.report.svg import draw
-from sqlsvm.report.weights import weights_section
+from sqlsvm.report.tree import join_section
 from sqlsvm.show.models import history
 from sqlsvm.show.training import objective
 from sqlsvm.terminal import amount, memory, row_count, weight

@@ -1,10 +1,86 @@
 """The frame of a page, its sections and its tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from importlib.resources import files
 
-from sqlsvm.report.markup import Element, Sheet, el, page
+from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.show.evaluation import worth_of
+from sqlsvm.terminal import printable
+
+Node = "Element | str | int | float | Iterable[Node] | None"
+
+_VOID = {"meta", "link", "br", "img"}
+
+
+@dataclass(frozen=True)
+class Element:
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    children: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return "".join(_written(self))
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Our style sheet, the only text that is not escaped."""
+
+    css: str
+
+
+def el(tag: str, *children: object, **attributes: object) -> Element:
+    """An element. A child that is None is left out, a sequence stands for its items, anything else is text.
+
+    >>> print(el("p", "a < b", el("b", "<i>"), class_="note", data_n=3))
+    <p class="note" data-n="3">a &lt; b<b>&lt;i&gt;</b></p>
+    """
+    given = {name.strip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
+    return Element(tag, tuple((name, _text(value)) for name, value in given.items()), children)
+
+
+def page(*children: object) -> str:
+    return f"<!doctype html>\n{el('html', *children, lang='en')}\n"
+
+
+def _written(node: object) -> Iterator[str]:
+    if isinstance(node, Element):
+        attributes = "".join(f' {name}="{escape(value)}"' for name, value in node.attributes)
+        yield f"<{node.tag}{attributes}>"
+        for child in node.children:
+            yield from _written(child)
+        if node.tag not in _VOID:
+            yield f"</{node.tag}>"
+    elif isinstance(node, Sheet):
+        yield node.css
+    elif isinstance(node, str | int | float):
+        yield escape(_text(node), quote=False)
+    elif isinstance(node, Iterable):
+        for child in node:
+            yield from _written(child)
+    elif node is not None:
+        yield escape(_text(node), quote=False)
+
+
+def _text(value: object) -> str:
+    """The value as text: escapes in place of invisible characters, coordinates with at most two decimals."""
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return "\n".join(printable(line) for line in str(value).expandtabs().split("\n"))
+
+
+INTERVAL = "interval"
+"""The title of a column."""
+
+
+def said_of_intervals(found: Evaluation | Residuals | Confusion) -> Element | None:
+    said = " ".join(worth_of(found))
+    return el("p", f"{said[:1].upper()}{said[1:]}", class_="aside") if said else None
+
 
 GENERATOR = "sqlsvm report"
 """Of all pages: a file that has it may be overwritten."""

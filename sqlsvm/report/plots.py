@@ -1,14 +1,83 @@
 """The charts of a report: convergence, gap, scores of both classes, ROC curve, residuals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 
+from sqlsvm.measures import MEASURES
+from sqlsvm.model.chosen import Chosen, Measured
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Probabilities, Residuals, RocPoint
 from sqlsvm.model.model import Model
-from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, Style, counted, linear, logarithmic, within
-from sqlsvm.report.choice import choice
+from sqlsvm.options import Option
+from sqlsvm.report.chart import (
+    Area,
+    Axis,
+    Chart,
+    Dot,
+    Line,
+    Mark,
+    Points,
+    Rule,
+    Style,
+    counted,
+    linear,
+    logarithmic,
+    within,
+)
 from sqlsvm.report.gather import Report
+from sqlsvm.report.parts import Element, el, section, table
+from sqlsvm.show.models import chosen, cross_validated
+from sqlsvm.show.several import Trained
 from sqlsvm.terminal import row_count
+
+
+def choice(report: Report) -> Chart | None:
+    """The first loss, and the one that was chosen. The area is as wide as the error of the difference to that."""
+    found = report.model.chosen
+    if not found or len(first := _of(found, found.tried[0].loss)) < 2:
+        return None
+    own, name = _of(found, found.loss), _name(found)
+    above, below = (tuple((t.strength, t.mean + way * t.error) for t in reversed(first)) for way in (1.0, -1.0))
+    marks: list[Mark] = [Area(above, below, "one standard error of the difference to the chosen one")]
+    marks.append(Line(_points(first), first[0].loss.replace("_", " "), "first", True))
+    marks += [Line(_points(own), found.loss.replace("_", " "), "second", True)] if own != first else []
+    marks.append(Rule(found.strength, "chosen", upright=True))
+    strengths = [each.strength for each in found.tried]
+    return Chart(
+        name="choice",
+        title=f"{name} on rows that were not seen",
+        said=f"{name} of each {found.strength_of}, in {found.split}. Chosen is {found.strength:g}.",
+        x=logarithmic(f"{found.strength_of} (log scale)", strengths),
+        y=linear(name, [*(y for _, y in (*above, *below)), *(each.mean for each in own)]),
+        marks=tuple(marks),
+    )
+
+
+def choice_section(report: Report, drawn: Mapping[str, Element]) -> Element | None:
+    found = report.model.chosen
+    if not found:
+        return None
+    each = "; ".join([*chosen(report.model), *cross_validated(report.model)])
+    said = (
+        f"Chosen by {_name(found)}: {each}. It is the strongest penalty whose difference to the best "
+        "is at most one standard error."
+    )
+    rows = [(t.loss.replace("_", " "), f"{t.strength:g}", f"{t.mean:.6g}", f"{t.error:.2g}") for t in found.tried]
+    titles = "loss", found.strength_of, _name(found), "error of the difference"
+    numbers = el("details", el("summary", "The numbers of every candidate"), table(titles, rows, words=1))
+    return section("choice", "What was chosen", el("p", said), el("div", drawn.get("choice"), numbers, class_="beside"))
+
+
+def _of(found: Chosen, loss: str) -> list[Measured]:
+    return [each for each in found.tried if each.loss == loss]
+
+
+def _points(each: Sequence[Measured]) -> Points:
+    return tuple((one.strength, one.mean) for one in reversed(each))
+
+
+def _name(found: Chosen) -> str:
+    return MEASURES[found.measure].title
+
 
 BARS = 60
 OUTSIDE = 0.001
@@ -255,3 +324,50 @@ PLOTS: dict[str, Callable[[Report], Chart | None]] = {
     "reliability": reliability,
     "residuals": residuals,
 }
+
+
+def path_charts(found: Sequence[Trained], option: Option) -> dict[str, Chart]:
+    """By name, for the values that a logarithmic axis has."""
+    shown = sorted((t for t in found if t.value > 0), key=lambda t: t.value)
+    if len(shown) < 2:
+        return {}
+    return {
+        chart.name: chart
+        for chart in _charts(shown, logarithmic(f"{option.said} (log scale)", [t.value for t in shown]))
+    }
+
+
+def _charts(found: Sequence[Trained], x: Axis) -> Iterator[Chart]:
+    upper = tuple((t.value, t.model.objective_upper) for t in found)
+    lower = tuple((t.value, t.model.lower_bound) for t in found)
+    said = "The objective of each model, and the lower bound that is proven for it."
+    marks = Line(upper, "objective", "first", True), Line(lower, "lower bound", "second", True)
+    yield Chart("path", "Objective between its bounds", said, x, _axis("objective", *upper, *lower), marks)
+    weights = tuple((t.value, float(t.model.used)) for t in found)
+    said = "How many weights of each model are not 0."
+    yield Chart(
+        "path_weights", "Weights", said, x, _axis("weights", (1.0, 0.0), *weights), (Line(weights, "", "first", True),)
+    )
+    for name in found[0].holdout or {}:
+        yield _measure(name, found, x)
+
+
+def _measure(name: str, found: Sequence[Trained], x: Axis) -> Chart:
+    """With one standard error, if there were folds."""
+    points = tuple((t.value, (t.holdout or {})[name]) for t in found)
+    known = [t.model.validation.get(name) for t in found]
+    errors = [(each.standard_error if each else None) or 0.0 for each in known]
+    above, below = (_moved(points, [way * e for e in errors]) for way in (1.0, -1.0))
+    marks: list[Mark] = [Area(above, below, "one standard error")] if any(errors) else []
+    title = MEASURES[name].title
+    said = f"{title} on rows that the training has not seen."
+    marks.append(Line(points, "", "first", True))
+    return Chart(f"path_{name}", title, said, x, _axis(title, *above, *below), tuple(marks))
+
+
+def _moved(points: Points, by: Sequence[float]) -> Points:
+    return tuple((x, y + d) for (x, y), d in zip(points, by, strict=True))
+
+
+def _axis(label: str, *points: tuple[float, float]) -> Axis:
+    return linear(label, [y for _, y in points])

@@ -6,9 +6,7 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
 from sqlsvm.report.classes import confusion_section
 from sqlsvm.report.gather import Report
-from sqlsvm.report.intervals import INTERVAL, said_of_intervals
-from sqlsvm.report.markup import Element, el
-from sqlsvm.report.parts import section, table
+from sqlsvm.report.parts import INTERVAL, Element, el, said_of_intervals, section, table
 from sqlsvm.show.evaluation import interval_of, interval_of_number, measures_of, rates_of
 from sqlsvm.terminal import amount, row_count, share, weight
 

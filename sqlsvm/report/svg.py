@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule
-from sqlsvm.report.markup import Element, el
+from sqlsvm.report.parts import Element, el
 
 WIDTH, HEIGHT = 420.0, 250.0
 RIGHT, TOP, BOTTOM = 20.0, 12.0, 40.0

@@ -23,16 +23,14 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.in_memory import without_class_weights
+from sqlsvm.run.in_memory import Drawn, without_class_weights
 from sqlsvm.run.indicators import Helping, helping
 from sqlsvm.run.notes import BY_CHANCE, DEFAULT
 from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
-from sqlsvm.solve.calibration import sigmoid
+from sqlsvm.solve.calibration import area, sigmoid
 from sqlsvm.solve.choosing import STRENGTHS, Candidate, Choice, Measuring, Part, Place, Tried, choose, difference
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.ranks import area
 from sqlsvm.terminal import amount, share
 
 if TYPE_CHECKING:

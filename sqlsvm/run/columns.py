@@ -10,8 +10,8 @@ from sqlsvm.compile.columns import Columns, NumberFacts
 from sqlsvm.plan.join_tree import JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.run.checks import check_weight_of
 from sqlsvm.run.measuring import read_products
-from sqlsvm.run.weight import check_weight_of
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 

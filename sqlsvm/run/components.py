@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -10,11 +11,12 @@ from sqlsvm.compile.columns import Columns, columns_of, is_number
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.maps.asked import Axes, AxesOf
-from sqlsvm.options import Nulls, Scale
+from sqlsvm.options import DEFAULTS, Nulls, Scale
 from sqlsvm.plan.preflight import ProblemOptions, check_scale, naming_features
 from sqlsvm.plan.scaling import null_feature
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
@@ -141,3 +143,25 @@ def axes_of(engine: Engine, query: FeatureQuery, options: ProblemOptions, *, off
         return Axes(tuple(found.means), tuple(found.means.values()), tuple(loadings))
 
     return axes
+
+
+K = 5
+
+
+def components(
+    engine: Engine,
+    text: str,
+    *,
+    k: int = K,
+    nulls: Nulls = DEFAULTS["nulls"],
+    scale: Scale = DEFAULTS["scale"],
+    offload: bool | None = None,
+    **roles: Unpack[Roles],
+) -> Components:
+    query = read_query(engine, text, **roles)
+    return components_of(engine, query, k, nulls=nulls, scale=scale, offload=offload)
+
+
+def as_json(found: Components) -> dict[str, Any]:
+    """The object that `components --json` prints."""
+    return {**vars(found), "components": [vars(c) for c in found.components]}

@@ -9,7 +9,7 @@ from sqlsvm.maps.mapped import KNOWN, indicator
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.in_memory import Drawn
 from sqlsvm.run.notes import listed
 from sqlsvm.solve.arrays import Mask
 from sqlsvm.solve.choosing import TENTH, Candidate, Measuring, Part, Tried, difference, error_of_mean, path, unseen

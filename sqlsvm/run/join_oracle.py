@@ -1,32 +1,81 @@
-"""The join as an oracle for the solvers: each pass through the database gives a cut."""
+"""The join as an oracle for the solvers: each pass through the database gives a cut. Some share a scan."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
+from time import perf_counter
 
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.lines import ADDED, BEND, CONJUGATE, PSI, RESTS, Lines
 from sqlsvm.compile.messages import REST, SIZE, SQUARES
-from sqlsvm.compile.oracle import NEAR, counting, is_even, oracle_pass, reach, roundings, totals_name
+from sqlsvm.compile.moments import factors
+from sqlsvm.compile.oracle import (
+    CLASSES_AT_ONCE,
+    MEMBER,
+    NEAR,
+    OWN_WIDTH,
+    TOGETHER,
+    can_share,
+    counting,
+    is_even,
+    oracle_pass,
+    pass_together,
+    reach,
+    roundings,
+    totals_name,
+)
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import MIDDLE, rounding_name
 from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Weighting
 from sqlsvm.engine.base import Rows
-from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
-from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.parameters import BOUND, BUCKETS, MEMBERS, THETA, WIDTH, WIDTHS
+from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.run.clock import Phase
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Samples
+from sqlsvm.run.in_memory import Samples
+from sqlsvm.run.measuring import read_products
 from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import drawn_sample
-from sqlsvm.run.sharing import is_narrow, shareable
-from sqlsvm.run.workspace import Answers, Program
+from sqlsvm.run.workspace import Answers, Program, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.crossing import crossed
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.quadratic import Quadratic
 from sqlsvm.solve.rounding import Rounding
+from sqlsvm.solve.run import Proposal, passed
+from sqlsvm.solve.solution import State
+from sqlsvm.sql import column
+
+FEW = 0.5
+"""Buckets that scores deviate by. With more, enough rows lie on both sides of the ends of buckets."""
+
+
+def shareable(plan: Plan) -> frozenset[int]:
+    """Bags that meet others by one key only. In the middle of the join nearly every row is a state of its own, and it
+    would be two. The bag of the label has a residual, not only a score."""
+    outer = (bag for bag in plan.bags if len(plan.linked(bag.number)) == 1)
+    return frozenset(bag.number for bag in outer if plan.label_node not in bag.nodes and plan.scored(bag))
+
+
+def is_narrow(problem: Data, bag: int, theta: Array, per_unit: float) -> bool:
+    """Are the scores of this bag in few buckets?"""
+    return 0.0 < _deviation(problem, problem.plan.bags[bag], theta) * per_unit < FEW
+
+
+def _deviation(problem: Data, bag: Bag, theta: Array) -> float:
+    """About that of its scores, as if no features went together. Scaling by the largest value measures no variance."""
+    plan, moments = problem.plan, problem.moments
+    numbers = [c.index for node in bag.nodes for c in plan.coordinates(node)]
+    squares = moments.squares[numbers] / moments.n
+    spread = squares - (moments.total[numbers] / moments.n) ** 2
+    variances = np.where(np.isnan(squares), moments.largest[numbers] ** 2, np.maximum(spread, 0.0))
+    of_categories = [theta[d.offset :][: len(d.categories)] for node in bag.nodes for d in plan.dictionaries(node)]
+    return sqrt(theta[numbers] ** 2 @ variances + sum(np.max(each**2, initial=0.0) for each in of_categories))
+
 
 WIDEST = 1.0
 """Any width: it only says that there is one."""
@@ -277,3 +326,108 @@ def sums(plan: Plan, answers: Answers) -> Array:
             known = ~np.isnan(places)
             np.add.at(g, places[known].astype(int) - 1, answers[name][COUNT][known])
     return g
+
+
+MOST = 1_000_000
+"""Sums that a pass may have: they stay in memory."""
+
+# -- classes: each row of the join is of all of them -------------------------------------------------------------------
+
+
+class OfClasses:
+    """The passes of these oracles, which differ in the class that is +1."""
+
+    def __init__(self, oracles: Sequence[JoinOracle]) -> None:
+        self._oracles, self._shares = oracles, can_share(oracles[0].plan)
+        self._programs: dict[tuple[float, int], Program] = {}
+        """By their width, or that of all widths where it is a column, and by the number of classes."""
+
+    def __call__(self, asked: Mapping[int, Proposal]) -> dict[int, Cut]:
+        if not self._shares or len(asked) == 1:
+            return {n: passed(self._oracles[n], proposal) for n, proposal in asked.items()}
+        found: dict[int, Cut] = {}
+        kinds = {n: self._kind(each) for n, each in asked.items()}
+        for kind in dict.fromkeys(kinds.values()):
+            members = [n for n, own in kinds.items() if own == kind]
+            for first in range(0, len(members), CLASSES_AT_ONCE):
+                found |= self._cuts(kind, {n: asked[n] for n in members[first : first + CLASSES_AT_ONCE]})
+        return found
+
+    def _kind(self, asked: Proposal) -> float:
+        """Passes with the same one share a scan."""
+        return 1.0 if asked.width and isinstance(self._counted(1.0), Ramp) else asked.width
+
+    def _counted(self, width: float) -> Weighting:
+        found = counting(self._oracles[0].plan, self._oracles[0].loss, width)
+        return Ramp(column(OWN_WIDTH)) if isinstance(found, Ramp) else found  # type: ignore[return-value]
+
+    def _cuts(self, kind: float, asked: Mapping[int, Proposal]) -> dict[int, Cut]:
+        first, codes = self._oracles[0], {n: self._oracles[n].plan.design.target.chosen for n in asked}
+        work, of_kind = first.problem.work, (kind, len(asked))
+        if of_kind not in self._programs:
+            statement = pass_together(first.plan, self._counted(kind), len(asked))
+            self._programs[of_kind] = Program(work.engine, [statement])
+        parameters = {
+            THETA: np.concatenate([self._oracles[n].problem.scaling.to_raw(each.point) for n, each in asked.items()]),
+            MEMBERS: np.array([*codes.values()], dtype=float),
+            WIDTHS: np.array([each.width for each in asked.values()]),
+            BOUND: first.loss.origin or 0.0,
+        }
+        with work.clock.during("passes"):
+            rows = work.run_and_drop(self._programs[of_kind], parameters)[TOGETHER]
+        answers = dict.fromkeys([totals_name(first.plan), *map(sums_name, range(len(first.plan.tree.nodes)))], rows)
+        each = ((n, proposal, of_parts(answers, [codes[n]], MEMBER)) for n, proposal in asked.items())
+        return {n: self._oracles[n].cut(own, proposal.point, None, proposal.width) for n, proposal, own in each}
+
+
+# -- folds: each row is in one part, and a training has several --------------------------------------------------------
+
+
+def can_keep_apart(problem: Data, parts: int) -> bool:
+    """One bag and one vector of weights."""
+    plan = problem.plan
+    few = parts * plan.design.size <= MOST
+    return plan.centre is None and not plan.design.target.classes and not plan.by_moments and few
+
+
+@dataclass(frozen=True)
+class Made:
+    """A pass over all rows, and the strength of the penalty for which it was made."""
+
+    point: Array
+    width: float
+    strength: float
+    seconds: float
+    answers: Answers
+
+
+def again(problem: Data, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
+    """These passes of a training of all rows once more. The plan of the problem keeps sums apart."""
+    oracle, found = JoinOracle(problem, loss), []
+    places = (next(i for i, each in enumerate(state.points) if np.array_equal(each, point)) for point in points)
+    for place in dict.fromkeys(places):  # one point may be the best of several trainings
+        point, began, width = state.points[place], perf_counter(), float(state.widths[place])
+        answers = oracle.asked(point, None, width)
+        found.append(Made(point, width, float(state.strengths[place]), perf_counter() - began, answers))
+    return found
+
+
+def of_these(problem: Data, loss: Loss, made: Sequence[Made], parts: Iterable[int]) -> State:
+    """What they are for the training on this problem, which has these parts."""
+    oracle, parts = JoinOracle(problem, loss), list(parts)
+    cuts = [oracle.cut(of_parts(m.answers, parts), m.point, None, m.width) for m in made]
+    return State.of([m.point for m in made], cuts, [m.seconds for m in made], [m.strength for m in made])
+
+
+def read_quadratic(problem: Data) -> Quadratic:
+    """With the seconds that it took."""
+    began = perf_counter()
+    with problem.work.clock.during("passes"):
+        sums = read_products(problem.work, factors(problem.plan))
+    scaled, size, n = problem.scaling.from_raw, problem.plan.design.size, problem.moments.n
+    half = np.array([scaled(column) for column in sums[:size, :size]])
+    matrix = np.array([scaled(row) for row in half.T]) / n
+    matrix = (matrix + matrix.T) / 2.0
+    seconds = perf_counter() - began
+    found = rounding(problem, whole=False)
+    return Quadratic(matrix, scaled(sums[:size, size]) / n, float(sums[size, size]) / n, n, found, seconds)

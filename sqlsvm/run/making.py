@@ -11,16 +11,14 @@ import numpy as np
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.plain import plain
-from sqlsvm.model.raw import start_of
-from sqlsvm.model.several import together
+from sqlsvm.model.several import start_of, together
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.clock import Clock, Phase
 from sqlsvm.run.data import Data
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.modelling import database_of, model_of
-from sqlsvm.run.problems import OnFold, Problem, Problems
+from sqlsvm.run.problems import OnFold, Problem, Problems, solver
 from sqlsvm.run.resume import Continuation, objective
-from sqlsvm.run.solvers import solver
 from sqlsvm.run.training import Training
 from sqlsvm.run.unchosen import choice_of
 from sqlsvm.solve.arrays import Array

@@ -20,7 +20,7 @@ from sqlsvm.plan.target import Binary, Target, read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import meanings
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.in_memory import Drawn
 from sqlsvm.run.notes import (
     DOUBLES,
     constants,

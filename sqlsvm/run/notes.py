@@ -14,7 +14,7 @@ from sqlsvm.query.guards import PLACED, Fragment, as_typed
 from sqlsvm.query.names import names_something
 from sqlsvm.query.parse import parse
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.in_memory import Drawn
 from sqlsvm.run.rounding import rounding
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON

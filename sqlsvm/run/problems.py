@@ -7,28 +7,68 @@ class share their cuts: a cut bounds the mean loss, so it does not know the pena
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from importlib import import_module
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Unpack
 
+from sqlsvm.model.model import Model
+from sqlsvm.options import Solver as Name
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data, Key, against_others
-from sqlsvm.run.drawn import Drawn, Samples
+from sqlsvm.run.in_memory import Drawn, Samples
 from sqlsvm.run.rounding import of_rows
-from sqlsvm.run.solvers import solver
 from sqlsvm.run.training import Training
-from sqlsvm.solve import dane
+from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.between import between
 from sqlsvm.solve.choosing import Place
+from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Passes, Proposal, Run, follow_together, passed
-from sqlsvm.solve.solution import Effort, Going, GoingTogether, OnPass, Solution, State
+from sqlsvm.solve.solution import Effort, Going, GoingTogether, OnPass, Record, Solution, State
 
 if TYPE_CHECKING:
     from sqlsvm.solve.quadratic import Quadratic
+
+
+LAB = "sqlsvm.lab.run.solvers"
+
+
+class Machine(Protocol):
+    """What was learned of a sample, and what is proven about it there."""
+
+    @property
+    def certificate(self) -> Certificate: ...
+    @property
+    def history(self) -> Sequence[Record]: ...
+    @property
+    def converged(self) -> bool: ...
+    def put_into(self, model: Model) -> Model: ...
+
+
+@dataclass(frozen=True)
+class Solver:
+    proposals: Callable[[Run[Any]], Iterator[Proposal]] | None = None
+    """Where it wants passes, whose cuts prove what it finds."""
+    start: Callable[[Data, Training, Callable[[int], None]], Array] | None = None
+    """Where it is without any: one pass then proves how good that is. It says how many rows it has looked at."""
+    solve: Callable[[Data, Penalty, Effort, Going], Solution] | None = None
+    """It goes its own way."""
+    learn: Callable[[Data, Training, OnPass | None], Machine] | None = None
+    """With a kernel."""
+
+
+SOLVERS: dict[Name, Solver] = {"dane": Solver(dane.proposals), "bundle": Solver(bundle.proposals)}
+
+
+def solver(name: Name) -> Solver:
+    if name not in SOLVERS:
+        import_module(LAB)
+    return SOLVERS[name]
+
 
 NONE: Mapping[str, Training] = {}
 
@@ -218,7 +258,7 @@ class Problems:
 
     def _by_moments(self, training: Training, problem: Problem, on_pass: OnPass | None) -> Solution:
         """Its cuts are rounded in another way than those of passes, so they are not kept."""
-        from sqlsvm.run.second_moments import read_quadratic
+        from sqlsvm.run.join_oracle import read_quadratic
         from sqlsvm.solve import quadratic
 
         known = self._moments or read_quadratic(problem.data)
@@ -241,8 +281,7 @@ def _passes(runs: Sequence[Run[Oracle]]) -> Passes:
     oracles = [run.oracle for run in runs]
     if len(oracles) == 1 or isinstance(oracles[0], RowsOracle):
         return lambda asked: {n: passed(oracles[n], proposal) for n, proposal in asked.items()}
-    from sqlsvm.run.join_oracle import JoinOracle
-    from sqlsvm.run.scans import OfClasses
+    from sqlsvm.run.join_oracle import JoinOracle, OfClasses
 
     return OfClasses([oracle for oracle in oracles if isinstance(oracle, JoinOracle)])
 

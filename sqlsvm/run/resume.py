@@ -15,18 +15,19 @@ a role that may write the state can also seal a change: after a resumed run, the
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from time import perf_counter
-from typing import Annotated, Any, ClassVar
+from time import monotonic, perf_counter, sleep
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.errors import ConnectionLost, EngineError, OptionError
 from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS, Number
@@ -370,3 +371,58 @@ def _start(before: Part, past: Past, problem: Data) -> Array:
     known = dict(zip(before.columns, past.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])
     return problem.scaling.to_scaled(problem.plan.design.moved(theta, -1.0))
+
+
+T = TypeVar("T")
+
+AGE = "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP() - PG_POSTMASTER_START_TIME()) AS age"
+BACK = 30.0
+"""Seconds in which a server that was restarted may come back."""
+
+Opens = Callable[[], AbstractContextManager[Engine]]
+Says = Callable[[str], None]
+
+
+def outlasting(
+    engine: Engine,
+    opens: Opens | None,
+    continuations: MutableMapping[str, Continuation],
+    connections: ExitStack,
+    work: Callable[[Engine], T],
+    say: Says,
+) -> tuple[Engine, T]:
+    """The work, and the engine on which it ended. `opens` makes another connection; None: there can be none."""
+    while True:
+        began = monotonic()
+        try:
+            return engine, work(engine)
+        except ConnectionLost as lost:
+            if opens is None:
+                raise
+            engine = connections.enter_context(_restarted(opens, began, lost, say))
+            anew = {each: Continuation(each.last or each.before, say) for each in continuations.values()}
+            continuations.update({name: anew[each] for name, each in continuations.items()})  # some share one
+
+
+@contextmanager
+def _restarted(opens: Opens, began: float, lost: ConnectionLost, say: Says) -> Iterator[Engine]:
+    """A connection to the server that was restarted since then. Else the session was ended on purpose, or by a timeout
+    of the server, and the error holds."""
+    end, said = monotonic() + BACK, False
+    with ExitStack() as connection:
+        while True:
+            try:
+                engine = connection.enter_context(opens())
+                age = engine.fetch(Text(AGE))["age"][0]
+                break
+            except EngineError:
+                if monotonic() > end:
+                    raise lost from None
+                if not said:
+                    say(f"{lost.message}; waiting up to {BACK:.0f} s for the server")
+                said = True
+                sleep(0.2)
+        if float(age) > monotonic() - began:
+            raise lost
+        say("the server was restarted; the training goes on from its passes so far")
+        yield engine

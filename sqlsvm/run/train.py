@@ -17,7 +17,7 @@ from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data
 from sqlsvm.run.derived import reading
-from sqlsvm.run.holdout import chosen_start
+from sqlsvm.run.folding import chosen_start
 from sqlsvm.run.indicators import Helping
 from sqlsvm.run.making import NOTHING, Making, chosen, spread
 from sqlsvm.run.modelling import database_of, trained_on
@@ -121,8 +121,7 @@ def of_label(
 
 def in_groups(making: Making, data: Data, left_out: Moments | None) -> list[Model]:
     """A model for each group of rows. Class weights are those of each group."""
-    from sqlsvm.run.grouping import Grouping
-    from sqlsvm.run.groups import Groups
+    from sqlsvm.run.groups import Grouping, Groups
 
     data.work.clock.begin("groups")
     for name, keeping in making.continuations.items():

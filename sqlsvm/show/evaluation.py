@@ -8,8 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, deciding, of_scores
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion, f1, precision, recall
+from sqlsvm.model.confusion import ByGroup, Confusion, f1, precision, recall
 from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.query.rewrites.split import Part

@@ -47,17 +47,13 @@ def draw_several(
         model = t.model
         row = [_value(t), f"{model.objective:.6g}", f"{model.lower_bound:.6g}", f"{model.gap:.2g}"]
         row += [str(model.passes), str(model.used), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
-        row += [_percent(t.above_next)] if crossed else []
+        row += [("" if t.above_next is None else f"{100.0 * t.above_next:.4g} %")] if crossed else []
         table.add_row(*row, Text("" if by and not t.selected else printable(t.model.name)))
     return on_paper(stream, table, "", *_said(found, option, by, simplest, place))
 
 
 def _value(t: Trained) -> str:
     return f"by {printable(t.model.by or '')}" if isnan(t.value) else f"{t.value:g}"
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100.0 * share:.4g} %"
 
 
 def _said(found: Sequence[Trained], option: Option, by: str | None, simplest: bool, place: str) -> Iterator[str]:

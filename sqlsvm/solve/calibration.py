@@ -64,3 +64,15 @@ def isotonic(scores: Array, negatives: Array, positives: Array) -> tuple[Array, 
     ends = [(score, share) for _, share, *both in blocks for score in dict.fromkeys(both)]
     found = np.array(ends)
     return found[:, 0], np.clip(found[:, 1], 0.0, 1.0)
+
+
+def area(scores: Array, negative: Array, positive: Array) -> float:
+    """Under the ROC curve, by the weights of the negative and of the positive rows."""
+    return float(positive @ ranks(scores, negative, positive)[0] / (positive.sum() * negative.sum()))
+
+
+def ranks(scores: Array, negative: Array, positive: Array) -> tuple[Array, Array]:
+    """For each row the weight of the negative ones below it, and of the positive ones above it; ties count one half."""
+    _, places = np.unique(scores, return_inverse=True)
+    below, above = (np.bincount(places, w) for w in (negative, positive))
+    return (np.cumsum(below) - 0.5 * below)[places], (above.sum() - np.cumsum(above) + 0.5 * above)[places]

@@ -16,7 +16,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Programmable, Rows, StatementError, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import Model
-from sqlsvm.model.stored_score import stored_score
+from sqlsvm.model.score import stored_score
 from sqlsvm.reading import ANEW, parsed
 from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, ordered, unknown, without_weights
 from sqlsvm.store.owners import check_owners

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.query.names import is_id
-from sqlsvm.solve.ranks import ranks
+from sqlsvm.solve.calibration import ranks
 from sqlsvm.suggestion.joined import Joined, Step, Value, unused, word
 from sqlsvm.times import DATES, DAY
 

@@ -35,7 +35,7 @@ _PRELOADED = (
     ),
     *("sqlglot.dialects.duckdb", "sqlglot.dialects.postgres", "threadpoolctl"),
     *("rich._emoji_codes", "sqlsvm.cli", "sqlsvm.engine.duckdb", "sqlsvm.engine.postgres", "sqlsvm.run.train"),
-    *("sqlsvm.ask.describe", "sqlsvm.ask.measure", "sqlsvm.ask.selecting", "sqlsvm.report.page", "sqlsvm.store"),
+    *("sqlsvm.ask.describe", "sqlsvm.ask.evaluate", "sqlsvm.ask.validation", "sqlsvm.report.page", "sqlsvm.store"),
     *("sqlsvm.show.evaluation", "sqlsvm.show.inspection", "sqlsvm.show.training"),
 )
 _MOST = 1 << 20

@@ -17,8 +17,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.inspect import as_json, inspect
-from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation, trained
 from sqlsvm.compile.oracle import can_share
@@ -36,9 +36,8 @@ from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report import gather, gather_from, html
 from sqlsvm.run.data import against_others
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.join_oracle import JoinOracle, OfClasses
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.scans import OfClasses
 from sqlsvm.run.train import train, train_each
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
 from sqlsvm.solve.run import Proposal

@@ -5,11 +5,11 @@ import io
 import numpy as np
 import pytest
 
-from sqlsvm.ask.components import as_json, components
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.options import Scale
-from sqlsvm.show.components import draw
+from sqlsvm.run.components import as_json, components
+from sqlsvm.show.description import draw_components
 from tests.ground.described import agrees, compared_components
 from tests.ground.opened import build
 from tests.ground.schemas import random_world
@@ -47,7 +47,7 @@ def test_many_to_many_with_a_sum(engine: Engine, scale: Scale) -> None:
     found = components(engine, QUERY, k=5, label="y", scale=scale)
     assert list(found.means) == ["x", "z", "b", "v", "s"]
     agrees(found, rows)
-    assert "share" in draw(found, io.StringIO())
+    assert "share" in draw_components(found, io.StringIO())
     assert sum(c["ratio"] for c in as_json(found)["components"]) == pytest.approx(1.0)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.components import as_json, components
-from sqlsvm.ask.measure import measure_held_out
+from sqlsvm.ask.evaluate import measure_held_out
 from sqlsvm.ask.rows import on_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.run.components import as_json, components
 from sqlsvm.run.train import train, train_each
 from sqlsvm.solve.interior import Limits, Split, minimise
 from tests.evaluating import evaluate_model

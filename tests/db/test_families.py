@@ -9,13 +9,12 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.to_onnx import graph

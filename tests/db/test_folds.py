@@ -12,8 +12,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.selecting import simplest
-from sqlsvm.ask.validation import Validation, trained
+from sqlsvm.ask.validation import Validation, simplest, trained
 from sqlsvm.compile.moments import EVERY
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import DataError, EngineError, OptionError
@@ -23,14 +22,13 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Folds, OfFold, marked, part_of
-from sqlsvm.run import lookup
+from sqlsvm.run import small
 from sqlsvm.run.data import Data
 from sqlsvm.run.folding import Folded, folded
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.join_oracle import JoinOracle, of_these
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problems import MOST_GAP, Weighed
-from sqlsvm.run.scans import of_these
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Answers, workspace
@@ -219,7 +217,7 @@ def test_errors_of_rows_in_memory_are_exact(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, looked_up: bool
 ) -> None:
     """Also over three bags. The database counts the label's rows, or it is the place where one was looked up."""
-    monkeypatch.setattr(lookup, "WORTH", -np.inf if looked_up else np.inf)
+    monkeypatch.setattr(small, "WORTH", -np.inf if looked_up else np.inf)
     assert_clustered(engine, shape, exact=True, in_memory=100_000)
 
 

@@ -10,12 +10,12 @@ from sklearn.metrics import roc_auc_score
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.measure import measure, measure_held_out
+from sqlsvm.ask.evaluate import measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
-from sqlsvm.model.by_group import ByGroup
+from sqlsvm.model.confusion import ByGroup
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql

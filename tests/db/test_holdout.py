@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.other_rows import of_query
+from sqlsvm.ask.rows import of_query
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.evaluation import Evaluation
@@ -19,7 +19,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import PARTS, Holdout, Part, marked
-from sqlsvm.run.holdout import counted_part, prepared_part
+from sqlsvm.run.folding import counted_part, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train

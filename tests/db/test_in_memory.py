@@ -12,7 +12,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.plan.preflight import planned
 from sqlsvm.query.facts import Facts
-from sqlsvm.run import join_oracle, lookup, small
+from sqlsvm.run import join_oracle, small
 from sqlsvm.run.data import Data
 from sqlsvm.run.opening import labelled, opened, query_of
 from sqlsvm.run.problems import Problems
@@ -234,7 +234,7 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
     this process, there may be four times as many numbers over two links as over one."""
     monkeypatch.setattr(small, "MUCH", 1)
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
-    monkeypatch.setattr(lookup, "WORTH", -np.inf)
+    monkeypatch.setattr(small, "WORTH", -np.inf)
     build(engine, "CREATE TABLE a (k INT, y INT, x INT); CREATE TABLE b (k INT, z INT)")
     build(engine, "INSERT INTO a SELECT i % 3, i % 2, i FROM generate_series(1, 30) AS s(i)")
     build(engine, "INSERT INTO b SELECT i % 3, i FROM generate_series(1, 30) AS s(i)")
@@ -257,7 +257,7 @@ def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.M
     """A row of the join has 5 numbers, of which 4 are of `d`, and 2 are sent for it: the label and a key. So twice 50
     rows may be 250. In this process it is the rows that count."""
     monkeypatch.setattr(small, "MUCH", 2)
-    monkeypatch.setattr(lookup, "WORTH", -np.inf)
+    monkeypatch.setattr(small, "WORTH", -np.inf)
     build(engine, "CREATE TABLE f (k INT, y INT); CREATE TABLE d (k INT, a INT, b INT, c INT, e INT)")
     build(engine, "INSERT INTO d SELECT i, i * i, i % 3, i % 2, i * 7 % 5 FROM generate_series(0, 4) AS s(i)")
     sent, query = not engine.abilities.in_process, "SELECT y, a, b, c, e FROM f JOIN d ON f.k = d.k"

@@ -39,7 +39,7 @@ from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
 from sqlsvm.report.effects import effect, effect_charts
 from sqlsvm.run.components import axes_of
-from sqlsvm.run.examples import examples_of
+from sqlsvm.run.mapping import examples_of
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from tests.db.test_golden import written

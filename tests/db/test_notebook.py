@@ -23,7 +23,7 @@ import sqlsvm
 from sqlsvm import NotFittedError, RelationalRidge, RelationalSVC
 from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.estimator import ESTIMATORS, Relational
-from sqlsvm.model.by_group import ByGroup
+from sqlsvm.model.confusion import ByGroup
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.notebook.progress import on_screen
 from sqlsvm.notebook.told import reworded

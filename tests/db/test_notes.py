@@ -9,7 +9,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.rules import named
-from sqlsvm.run.drawn import read_rows
+from sqlsvm.run.in_memory import read_rows
 from sqlsvm.run.notes import by_weights, one_class
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.small import weighing_rows

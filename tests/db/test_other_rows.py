@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask import other_rows
-from sqlsvm.ask.measure import measure_held_out
-from sqlsvm.ask.rows import on_all
+from sqlsvm.ask.evaluate import measure_held_out
+from sqlsvm.ask.rows import of_input, of_query, on_all, where
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.model.evaluation import Evaluation
@@ -41,16 +40,14 @@ def test_other_queries_and_conditions(engine: Engine) -> None:
     orders(engine)
     model = train(engine, "m", f"{QUERY} WHERE o.n < 60", training(lam=1e-2))
     text = f"{QUERY} WHERE o.n >= 60"
-    check(measured(engine, other_rows.of_query(engine, model, text)), model, asked(engine, text))
-    late = other_rows.where(engine, model, "o.n >= 20 OR v.m > 1")
+    check(measured(engine, of_query(engine, model, text)), model, asked(engine, text))
+    late = where(engine, model, "o.n >= 20 OR v.m > 1")
     check(measured(engine, late), model, asked(engine, f"{QUERY} WHERE o.n < 60 AND (o.n >= 20 OR v.m > 1)"))
     with pytest.raises(OptionError, match="this is no condition"):
-        other_rows.where(engine, model, "o.n >=")
+        where(engine, model, "o.n >=")
     text = f"SELECT s.y, s.x, s.m FROM ({QUERY}) AS s GROUP BY s.y, s.x, s.m"
     grouped = train(engine, "m", text, training(lam=1e-2))
-    check(
-        measured(engine, other_rows.where(engine, grouped, "x > 0")), grouped, asked(engine, f"{QUERY} WHERE o.x > 0")
-    )
+    check(measured(engine, where(engine, grouped, "x > 0")), grouped, asked(engine, f"{QUERY} WHERE o.x > 0"))
 
 
 def test_tables_and_files(duckdb: Engine, tmp_path: Path) -> None:
@@ -59,8 +56,8 @@ def test_tables_and_files(duckdb: Engine, tmp_path: Path) -> None:
     model = train(duckdb, "m", QUERY, training(lam=1e-2, time="day", holdout=0.2))
     typed(duckdb, f"CREATE TABLE later AS SELECT s.m AS \"M\", s.x, s.y, 'a' AS word FROM ({QUERY}) AS s")
     rows = asked(duckdb, QUERY)
-    check(measured(duckdb, other_rows.of_input(duckdb, model, "later")), model, rows)
-    some = other_rows.of_input(duckdb, model, "SELECT * FROM later WHERE x > 0")
+    check(measured(duckdb, of_input(duckdb, model, "later")), model, rows)
+    some = of_input(duckdb, model, "SELECT * FROM later WHERE x > 0")
     check(measured(duckdb, some), model, {name: values[rows["x"].astype(float) > 0] for name, values in rows.items()})
     np.savetxt(
         tmp_path / "later.csv",
@@ -70,9 +67,9 @@ def test_tables_and_files(duckdb: Engine, tmp_path: Path) -> None:
         comments="",
         fmt="%.17g",
     )
-    check(measured(duckdb, other_rows.of_input(duckdb, model, str(tmp_path / "later.csv"))), model, rows)
+    check(measured(duckdb, of_input(duckdb, model, str(tmp_path / "later.csv"))), model, rows)
     with pytest.raises(OptionError, match="the rows have no column y, which model m needs"):
-        other_rows.of_input(duckdb, model, "SELECT x, m FROM later")
+        of_input(duckdb, model, "SELECT x, m FROM later")
 
 
 @pytest.mark.parametrize("in_memory", [0, None])

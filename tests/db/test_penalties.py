@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.fairness import fairness
+from sqlsvm.ask.evaluate import fairness
 from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, QueryError

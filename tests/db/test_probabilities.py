@@ -14,13 +14,12 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.model.by_group import ByGroup
-from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, save, score_sql

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine, Rows, Text, Values
-from sqlsvm.run import sharing
+from sqlsvm.run import join_oracle
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.problems import Problems
 from sqlsvm.run.training import Training
@@ -24,7 +24,7 @@ SCALES = ("standard", "maxabs", "none")
 NUMBERS = [range(3), pytest.param(range(3, 25), marks=pytest.mark.slow)]
 """Joins of a shape on each engine, 200 in all."""
 
-FEW = sharing.FEW
+FEW = join_oracle.FEW
 """As users have it. Every other join has each row in two buckets that may be."""
 
 EXACT = np.vectorize(Fraction, otypes=[object])
@@ -92,7 +92,7 @@ def test_f_is_between_the_two_ends(
 ) -> None:
     for number in numbers:
         rng = np.random.default_rng(number)
-        monkeypatch.setattr(sharing, "FEW", np.inf if number % 2 else FEW)
+        monkeypatch.setattr(join_oracle, "FEW", np.inf if number % 2 else FEW)
         given = training(
             lam=LAMBDA,
             weight="w",

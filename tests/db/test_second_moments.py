@@ -7,9 +7,8 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.join_oracle import JoinOracle, read_quadratic
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.second_moments import read_quadratic
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from tests.db.test_numbers import best, beta_of, met, numbers, rows_of

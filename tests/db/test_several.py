@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
-from sqlsvm.ask.crossings import crossings
-from sqlsvm.ask.selecting import best, means
-from sqlsvm.ask.validation import trained
+from sqlsvm.ask.residuals import crossings
+from sqlsvm.ask.validation import best, means, trained
 from sqlsvm.engine.base import Engine
-from sqlsvm.run.solvers import SOLVERS, Solver
+from sqlsvm.run.problems import SOLVERS, Solver
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
 from sqlsvm.solve import bundle, dane

@@ -20,7 +20,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
-from sqlsvm.model.stored_score import stored_score
+from sqlsvm.model.score import stored_score
 from sqlsvm.psql.install import install
 from sqlsvm.reading import parsed
 from sqlsvm.run.train import train

@@ -12,11 +12,11 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.engine.unlogged import Unlogged
+from sqlsvm.engine.postgres import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Holdout
-from sqlsvm.run.holdout import prepared_part
+from sqlsvm.run.folding import prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.train import train

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.rows import on_all
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text, Values

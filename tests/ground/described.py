@@ -7,13 +7,12 @@ import pytest
 from sklearn.decomposition import PCA
 from sqlglot import exp
 
-from sqlsvm.ask.components import components
 from sqlsvm.ask.describe import ColumnFacts, Description, describe
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.compile.columns import QUANTILES
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.options import Scale
-from sqlsvm.run.components import Components
+from sqlsvm.run.components import Components, components
 from tests.ground.reference import Joined, Reference, naive
 from tests.ground.world import World
 from tests.typed import asked

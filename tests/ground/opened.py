@@ -25,9 +25,8 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.query.rewrites.left_joins import numbers
 from sqlsvm.run.data import Data
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.join_oracle import JoinOracle, shareable
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.sharing import shareable
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm

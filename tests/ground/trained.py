@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.ask.scored import Measures
-from sqlsvm.ask.selecting import with_errors
+from sqlsvm.ask.validation import with_errors
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
 from sqlsvm.options import OPTIONS

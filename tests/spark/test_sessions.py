@@ -16,11 +16,10 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.components import components
 from sqlsvm.ask.describe import describe
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.explain import explain, script
 from sqlsvm.ask.inspect import inspect
-from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all
 from sqlsvm.demo import make
 from sqlsvm.engine import connect
@@ -31,6 +30,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report.gather import gather_from
+from sqlsvm.run.components import components
 from sqlsvm.run.offload import copies
 from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.train import train

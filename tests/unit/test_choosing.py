@@ -8,7 +8,7 @@ import pytest
 
 from sqlsvm.query.ir import ROW
 from sqlsvm.run.choosing import cut_of, most_of
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.in_memory import Drawn
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.choosing import (

@@ -52,9 +52,9 @@ LAYERS = (
 )
 # The files that may import the package named.
 ONLY_IN = {
-    "psycopg": ("engine/postgres.py", "engine/pg_connection.py", "engine/pg_errors.py"),
+    "psycopg": ("engine/postgres.py", "engine/pg_connection.py"),
     "duckdb": ("engine/duckdb.py",),
-    "pyspark": ("engine/spark.py", "engine/spark_session.py", "engine/spark_errors.py", "engine/spark_rows.py"),
+    "pyspark": ("engine/spark.py", "engine/spark_session.py"),
 }
 # A layer that must do without the packages named: solvers see an oracle and numpy, never SQL.
 WITHOUT = {layer: {"sqlglot", "psycopg", "duckdb"} for layer in ("solve", "kernel", "neural")}

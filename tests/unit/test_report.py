@@ -17,7 +17,7 @@ from sqlsvm.model.weights import Weight
 from sqlsvm.report import Report, html
 from sqlsvm.report.chart import Area, Line, linear, logarithmic, round_step
 from sqlsvm.report.gather import Missing
-from sqlsvm.report.markup import el
+from sqlsvm.report.parts import el
 from sqlsvm.report.plots import charts, fewer_bars
 from sqlsvm.show.evaluation import draw_evaluation
 from tests.ground.models import HOSTILE, model, record

@@ -16,7 +16,7 @@ from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.rewrites import RULES, split
 from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.query.rows import render
-from sqlsvm.run.auditing import widened
+from sqlsvm.run.data import widened
 from tests.unit.queries import NoKeys, taken_apart
 
 FOLDER = Path(__file__).parent / "rewrites"

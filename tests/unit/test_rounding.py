@@ -11,8 +11,8 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, scaling
 from sqlsvm.plan.target import Numeric, centred_at
 from sqlsvm.query import Feature
-from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.rounding import FEW, is_far, of_rows, rounding
+from sqlsvm.run.training import Penalising
 from sqlsvm.solve.elastic import Elastic
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.penalty import L2

@@ -19,17 +19,54 @@ from itertools import pairwise
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import bag_name, link_keys, states, states_table, value_table
+from sqlsvm.compile.messages import Messages, bag_name, link_keys, states, states_table, value_table
 from sqlsvm.compile.prepare import link_key
+from sqlsvm.compile.resolve import COUNT, resolve, value_counts
 from sqlsvm.compile.scores import Bend, scored, straight, weight_of
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import Tally
+from sqlsvm.compile.tally import Tally, active_rows
 from sqlsvm.compile.weighting import STEP, Step
-from sqlsvm.lab.compile.compress import compressed, levels_statement, reached
 from sqlsvm.plan.join_tree import Link
-from sqlsvm.plan.parameters import BOUND, SLACK
+from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, SLACK
 from sqlsvm.plan.plan import Bag, Plan
+from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
+
+LEVELS_TABLE = "sqlsvm_levels"
+
+
+def levels_statement() -> Statement:
+    """SELECT f FROM UNNEST($levels): the parameter as a table."""
+    return statement(
+        "levels", sql.select([(sql.column("f"), "f")], sql.items(sql.array(LEVELS), "l", "f")), LEVELS_TABLE
+    )
+
+
+def compressed(entries: exp.Select, keys: list[str]) -> exp.Select:
+    """SELECT keys, s, c: a sketch of entries (keys, s, c) in which no (keys, s) occurs twice."""
+    level = sql.column("level")
+    before = sql.window(exp.Lag(this=level), keys, ["level"])
+    c = (sql.minus(level, sql.or_zero(before)), "c")
+    return sql.select([*sql.columns([*keys, "s"]), c], sql.derived(reached(entries, keys), "t"))
+
+
+def reached(entries: exp.Select, keys: list[str]) -> exp.Select:
+    """SELECT keys, level, MIN(s) AS s: for each level that a cumulative count is rounded down to, where it is first."""
+    f, first = sql.column("f"), sql.smallest("s")
+    floor = sql.window(sql.largest(f), [], ["n", "f"], running=True)
+    looked_up = [*sql.columns([*keys, "s", "f"]), (floor, "level")]
+    floored = sql.select(looked_up, sql.derived(_with_levels(entries, keys), "m"))
+    found = sql.grouped(sql.columns([*keys, "level"]), [(first, "s")], sql.derived(floored, "n"))
+    return sql.where(found, sql.is_null(f), sql.not_null(sql.column("level")))
+
+
+def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
+    """Entries with cumulative counts n, and the levels. Of equal n the level comes first: its f is not NULL."""
+    n = sql.window(sql.total("c"), keys, ["s"], running=True)
+    own = [*sql.columns([*keys, "s"]), (n, "n"), (sql.double(exp.null()), "f")]
+    of_levels = [*((exp.null(), name) for name in (*keys, "s")), (sql.column("f"), "n"), (sql.column("f"), "f")]
+    return sql.union_all(sql.select(own, sql.derived(entries, "e")), sql.select(of_levels, sql.table(LEVELS_TABLE)))
+
 
 REACHED = "reached levels"
 EXCESS = "excess"
@@ -237,3 +274,60 @@ def _both(name: str, links: Sequence[Link]) -> list[exp.Expression]:
 def _of_states(made: exp.Select) -> exp.Select:
     """What arrives has c = 0 in the line."""
     return sql.where(made, sql.positive("c"))
+
+
+MARGINS = "sqlsvm_margins"
+THRESHOLDS = "thresholds"
+
+
+def row_count(plan: Plan) -> Iterator[Statement]:
+    """A count for every feature and value."""
+    yield from Tally(plan, signed=False).active()
+    for bag in plan.bags:
+        yield from resolve(plan, bag.core, active_rows(bag.number), value_counts)
+
+
+def thresholds(plan: Plan) -> Iterator[Statement]:
+    """SELECT f, the largest z = 1 - margin that at least f rows reach; NULL where there are fewer rows.
+
+    The list of all margins is sorted by z downwards; `reached` counts the rows so far. A level's threshold is the z of
+    the first entry whose count reaches it: after sorting levels among entries by count, the largest z that follows.
+    """
+    yield levels_statement()
+    if plan.centre is None:
+        yield statement("margins", _margins_of_rows(plan), MARGINS)
+    else:
+        messages = Messages(plan, ties=False)
+        yield from Tally(plan, signed=False).scores()
+        yield from messages.forward()
+        yield statement("margins", _margins_of_messages(plan, messages), MARGINS)
+    reached = sql.window(sql.total(COUNT), (), ["z"], running=True, descending=True)
+    entry: Named = [(reached, "at"), (sql.integer(1), "kind"), (sql.column("z"), "z")]
+    level: Named = [(sql.column("f"), "at"), (sql.integer(0), "kind"), (sql.double(exp.null()), "z")]
+    both = sql.union_all(sql.select(level, sql.table(LEVELS_TABLE)), sql.select(entry, sql.table(MARGINS)))
+    best = sql.window(sql.largest("z"), (), ["at", "kind"], running=True, descending=True)
+    ranked: Named = [(sql.column("at"), "f"), (sql.column("kind"), "kind"), (best, "threshold")]
+    rows = sql.derived(sql.select(ranked, sql.derived(both, "b")), "r")
+    found = sql.select(sql.columns(["f", "threshold"]), rows).where(sql.equal("kind", 0))
+    yield statement(THRESHOLDS, found.order_by(sql.column("f")))
+
+
+def _margins_of_rows(plan: Plan) -> exp.Select:
+    rows = scored(plan, plan.bags[0].core)
+    z = sql.minus(1.0, "p")
+    size = sql.total(weight_of(rows)) if "w" in rows.named_selects else sql.count()
+    found = sql.grouped([(z, "z")], [(size, COUNT)], sql.derived(rows, "s"))
+    return found.where(plan.design.target.is_chosen(sql.column(CODE)))
+
+
+def _margins_of_messages(plan: Plan, messages: Messages) -> exp.Select:
+    """A total is margin - bound; on the grid in buckets."""
+    total = sql.plus("l.s", "r.s")
+    met = messages.across([(total, "total"), (sql.product("l.c", "r.c"), COUNT)])
+    margin: exp.Expression = sql.plus(sql.double(sql.column("total")), sql.parameter(BOUND))
+    if plan.method == "grid":
+        whole = exp.Ceil(this=sql.product(sql.parameter(BOUND), sql.parameter(BUCKETS)))
+        buckets = sql.plus(sql.double(sql.column("total")), whole)
+        margin = sql.ratio(buckets, sql.parameter(BUCKETS))
+    z = sql.minus(1.0, margin)
+    return sql.grouped([(z, "z")], sql.totals([COUNT]), sql.derived(met, "m"))

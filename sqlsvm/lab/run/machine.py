@@ -18,7 +18,7 @@ from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
 from sqlsvm.run.data import Data
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.in_memory import Drawn
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array

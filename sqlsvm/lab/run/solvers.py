@@ -4,7 +4,7 @@ from sqlsvm.lab.run.machine import learned, streamed
 from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.lab.solve import descent
 from sqlsvm.run.data import Data
-from sqlsvm.run.solvers import SOLVERS, Solver
+from sqlsvm.run.problems import SOLVERS, Solver
 from sqlsvm.solve import bundle
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.solution import Effort, Going, Solution

@@ -17,7 +17,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import Rounded
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rows import rows_of
-from sqlsvm.run.weight import is_odd
+from sqlsvm.run.checks import is_odd
 
 _TYPE = parse_one(
     """

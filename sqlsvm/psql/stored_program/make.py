@@ -14,11 +14,10 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import MIDDLE, rounding
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
-from sqlsvm.lab.compile.row_count import row_count, thresholds
-from sqlsvm.lab.compile.sketch import sizes
+from sqlsvm.lab.compile.sketch import row_count, sizes, thresholds
 from sqlsvm.lab.run.pseudo_oracle import far_sums
 from sqlsvm.model.plain import plain
-from sqlsvm.model.stored_score import stored_values
+from sqlsvm.model.score import stored_values
 from sqlsvm.options import Scale
 from sqlsvm.plan.constraints import limits
 from sqlsvm.plan.design import Coordinate, Design
