@@ -22,7 +22,7 @@ from sqlsvm.psql.install import install
 from tests import servers
 from tests.ground.campaign import Case, Found, drawn, run
 
-LIMIT = 30
+LIMIT = 10
 """Seconds of the processor for a run."""
 DATABASE = "sqlsvm_campaign"
 

@@ -304,7 +304,7 @@ class JoinOracle:
         if RESTS in answers:
             squares = float(answers[RESTS][SQUARES][0]) / n / h**2
             bent = min(bent, max(piece.bend for piece in loss.pieces) * squares / 2.0)
-        return jumped + bent
+        return min(jumped + bent, loss.most_beyond(delta / h))
 
     def _crossed(self, near: Rows, d: Array, delta: float) -> Array:
         """What rounding may have taken past a change, d buckets away, for each row of the join."""

@@ -44,7 +44,7 @@ def choose_buckets(
     wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * upper
     last = run.cuts[-1]
     error = last.error - run.oracle.loss.near.error
-    if error <= 0.0 or not last.buckets:
+    if not last.buckets:
         return _guessed(run.oracle, point, wanted, density)
     lenient = LENIENT if run.oracle.even else UNEVEN
     return adjusted(last.buckets, error, wanted, 1.0 if run.blurred else lenient)

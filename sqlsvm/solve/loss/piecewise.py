@@ -252,7 +252,8 @@ class Piecewise(Loss):
 
     def most_beyond(self, delta: float) -> float:
         """psi is at most this far above one of its tangents, `delta` away from where that touches."""
-        return sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
+        far = sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
+        return min(far, (self.slopes[1] - self.slopes[0]) * delta)
 
     def growth(self, origin: float) -> tuple[float, float, float]:
         """psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term. Without knots it goes
