@@ -2,8 +2,8 @@
 
     min over x of  max_i (slope_i.x + offset_i) + linear.x + x' H x / 2 + sum_j weight_j |x_j|,  rows x + shifts >= 0.
 
-Every iteration costs one system in as many unknowns as there are cuts and constraints, so there may be very many
-coordinates. What is proven is computed again from the multipliers, so an answer of any accuracy is safe.
+Every iteration costs one system in as many unknowns as there are cuts, constraints and loose coordinates, which have
+next to no curvature, so there may be very many coordinates. What is proven is computed again from the multipliers, so an answer of any accuracy is safe.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,9 @@ FAIR, STALLED = 1e-8, 0.7
 LEAST = 1e-3
 """The size of the objective, which is 0 at an optimum of 0. Its numbers are about 1."""
 TO_THE_BORDER = 0.995
+LOOSE, MOST_LOOSE = 1e-6, 100
+"""A coordinate with less curvature than this, where cuts have slopes of about 1, is no part of what is eliminated: its
+slopes cancel in the bound, and squares of them have half of the digits. So many may be."""
 ROUNDED = 1e-12
 """Curvature, as a share of the most, that no system tells from none."""
 
@@ -75,11 +78,28 @@ class Split:
             dense = np.linalg.inv(self.dense + least * np.eye(len(self.dense)))
         return Split(dense.astype(np.float64, copy=False), 1.0 / self.diagonal, self.order)
 
+    def per(self, units: Array) -> "Split":
+        """In coordinates that are x times these units."""
+        first, rest = np.split(units[self.order], [len(self.dense)])
+        return Split(self.dense / np.outer(first, first), self.diagonal / rest**2, self.order)
+
+    @property
+    def bends(self) -> Array:
+        """The curvature along each coordinate."""
+        found = np.empty(len(self.order))
+        found[self.order] = np.append(self.dense.diagonal(), self.diagonal)
+        return found
+
     @property
     def flat(self) -> Indices:
         """Coordinates without any curvature."""
-        sizes = np.append(np.abs(self.dense).sum(axis=0), np.abs(self.diagonal))
-        return np.compress(sizes == 0.0, self.order)
+        return self.loose(0.0)
+
+    def loose(self, most: float) -> Indices:
+        """Those without any, and those of the diagonal part with no more than this."""
+        own = np.append(np.where(np.abs(self.dense).any(axis=0), np.inf, 0.0), self.diagonal)
+        by_bend = np.argsort(own, kind="stable")
+        return np.sort(self.order[by_bend[: np.count_nonzero(own <= most)][: MOST_LOOSE if most else None]])
 
 
 @dataclass(frozen=True)
@@ -109,6 +129,9 @@ def minimise(matrix: Split, linear: Array, slopes: Array, offsets: Array, weight
     """Coordinates with weight that should be 0 are exactly 0. There may be no cuts."""
     if not len(offsets) and not len(limits.shifts) and (x := _by_signs(matrix, linear, weights)) is not None:
         return Optimum(x, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+    units = _sizes(matrix, slopes, offsets)
+    matrix, linear, slopes, weights = matrix.per(units), linear / units, slopes / units, weights / units
+    limits = Limits(limits.rows / units, limits.shifts)
     norms = np.linalg.norm(limits.rows, axis=1)
     norms[norms == 0.0] = 1.0
     long, high = _units(matrix, linear, slopes, offsets, limits.shifts / norms)
@@ -125,7 +148,7 @@ def minimise(matrix: Split, linear: Array, slopes: Array, offsets: Array, weight
             break
         before = gap
     found = search.optimum()
-    return Optimum(found.x * long, found.alpha, found.xi * (high / (norms * long)), found.held)
+    return Optimum(found.x * long / units, found.alpha, found.xi * (high / (norms * long)), found.held)
 
 
 def _by_signs(matrix: Split, linear: Array, weights: Array) -> Array | None:
@@ -150,6 +173,14 @@ def _by_signs(matrix: Split, linear: Array, weights: Array) -> Array | None:
 def _pushed(slope: Array, weights: Array) -> Array:
     """The way in which a coordinate leaves 0; 0 if its weight holds it."""
     return np.where(np.abs(slope) > weights, -np.copysign(1.0, slope), 0.0)
+
+
+def _sizes(matrix: Split, slopes: Array, offsets: Array) -> Array:
+    """Of each coordinate, such that cuts have slopes of about 1 along it, or that it has a curvature of 1."""
+    high = float(np.ptp(offsets)) if len(offsets) else 0.0
+    found = np.maximum(np.abs(slopes).max(axis=0, initial=0.0), np.sqrt(np.maximum(matrix.bends, 0.0) * high))
+    largest = float(found.max(initial=0.0))
+    return np.where(found > 0.0, found / largest, 1.0) if largest else np.ones_like(found)
 
 
 def _units(matrix: Split, linear: Array, slopes: Array, offsets: Array, distances: Array) -> tuple[float, float]:
@@ -179,7 +210,7 @@ class _Interior:
         self.lift = np.append(np.ones(self.cuts), np.zeros(len(limits.shifts)))
         self.weighted = np.flatnonzero(weights)
         self.weights = weights[self.weighted]
-        self.loose = np.setdiff1d(matrix.flat, self.weighted)
+        self.loose = np.union1d(np.setdiff1d(matrix.flat, self.weighted), matrix.loose(LOOSE))
         self.tight = self.rows.copy()
         self.tight[:, self.loose] = 0.0
         self.lifts = self.lift[:, None][:, : min(self.cuts, 1)]
@@ -298,6 +329,8 @@ class _System:
         self.matrix[:count, :count] = at.tight @ self.images
         self.matrix[np.arange(count), np.arange(count)] += at.slack / at.forces
         self.matrix[:count, count:], self.matrix[count:, :count] = at.border, at.border.T
+        lifts = at.lifts.shape[1] + count
+        self.matrix[lifts:, lifts:] = -np.diag(at.matrix.bends[at.loose] + self.stiff[at.loose])
 
     def solve(self, right: Array, missing: Array, lifted: float) -> tuple[Array, float, Array] | None:
         at, count, lifts = self.at, len(self.at.slack), self.at.lifts.shape[1]

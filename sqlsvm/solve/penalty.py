@@ -10,9 +10,13 @@ import numpy as np
 from sqlsvm.options import check
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.curvature import Curvature, Metric
+from sqlsvm.solve.interior import Limits, Split, minimise
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.rounding import EXACT, Rounding
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
+
+NOISE = 1e-10
+"""Of products of slopes, as a share of the largest."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +168,20 @@ class L2(Penalty):
         return -self.conjugate(norm) * (1.0 + g)
 
     def lowest(self, cuts: Cuts, start: Array) -> Optimum:
-        alpha = solve_simplex_qp(cuts.gram, cuts.offsets, self.curvature, start)
-        return Optimum(self.minimiser(alpha @ cuts.slopes), alpha)
+        return self._about(np.zeros(cuts.slopes.shape[1]), cuts, start)
+
+    def _about(self, centre: Array, cuts: Cuts, start: Array) -> Optimum:
+        """argmin cuts(beta) + lam |beta - centre|^2. Products of slopes have half of their digits: where slopes have to
+        cancel to more of them, the slopes themselves are needed."""
+        offsets = cuts.offsets + cuts.slopes @ centre
+        steepest = float(cuts.gram.diagonal().max(initial=0.0))
+        if NOISE * self.conjugate(steepest**0.5) <= float(np.abs(cuts.offsets).max(initial=0.0)):
+            alpha = solve_simplex_qp(cuts.gram, offsets, self.curvature, start)
+            return Optimum(centre + self.minimiser(alpha @ cuts.slopes), alpha)
+        none = np.zeros_like(centre)
+        bends = Split.diagonal_of(none + self.curvature)
+        found = minimise(bends, none, cuts.slopes, offsets, none, Limits.none(len(none)))
+        return Optimum(centre + found.x, found.alpha)
 
     def proximal(self, centre: Array, multiplier: float) -> tuple["L2", Array]:
         """penalty(beta) + |beta - centre|^2 / multiplier is a penalty of the same form, about another point, plus a
@@ -176,8 +192,7 @@ class L2(Penalty):
     def near(self, cuts: Cuts, centre: Array, multiplier: float, start: Array) -> Optimum:
         """The same dual about another point."""
         both, shift = self.proximal(centre, multiplier)
-        alpha = solve_simplex_qp(cuts.gram, cuts.offsets + cuts.slopes @ shift, both.curvature, start)
-        return Optimum(shift + both.minimiser(alpha @ cuts.slopes), alpha)
+        return both._about(shift, cuts, start)
 
     def step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
         return self.smooth_step(cuts, centre, metric, start)
