@@ -3,7 +3,8 @@
     min over x of  max_i (slope_i.x + offset_i) + linear.x + x' H x / 2 + sum_j weight_j |x_j|,  rows x + shifts >= 0.
 
 Every iteration costs one system in as many unknowns as there are cuts, constraints and loose coordinates, which have
-next to no curvature, so there may be very many coordinates. What is proven is computed again from the multipliers, so an answer of any accuracy is safe.
+next to no curvature, so there may be very many coordinates. What is proven is computed again from the multipliers, so
+an answer of any accuracy is safe.
 """
 
 from dataclasses import dataclass

@@ -10,6 +10,7 @@ from sqlsvm.solve.loss import named
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rounding import Rounding
+from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
@@ -107,3 +108,10 @@ def test_a_small_objective_has_a_grid_that_is_fine_enough() -> None:
     """An error of 10^-10 at one bucket a unit, where 10^-16 are wanted: it was measured against 10^-12."""
     assert grain.adjusted(10, 1e-12, 1e-16) == 1000
     assert grain.adjusted(10, 1e-12, 0.0) == grain.FINEST
+
+
+def test_a_grid_without_error_stays_as_it_is() -> None:
+    """Every other pass had four buckets, as rows were far from all bends: 70 passes in place of 25."""
+    run = Run(small(exact=False), L2(0.1))
+    run.add(np.zeros(8), Cut(np.ones(8), 1.0, 1.0, 0.0, 2106), 0.0, 0.1)
+    assert grain.choose_buckets(run, np.zeros(8), 0.5, 0.0) == 2106

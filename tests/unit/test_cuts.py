@@ -188,3 +188,12 @@ def test_a_root_is_found_in_few_steps(root: float, bend: float) -> None:
             return
         search.take(value)
     pytest.fail(f"it is still at {search.next}")
+
+
+def test_slopes_that_cancel_to_nine_digits_prove_a_bound() -> None:
+    """Of their products, 10^19, doubles know no more than thousands: all multipliers went to the cut that is 0."""
+    bundle = Bundle(L2(1.0), 2)
+    for slope, offset in (([1e9, 0.3], 1.0), ([-3e9, 0.1], 0.8)):
+        bundle.add(Cut(np.array(slope), offset, 0.0, 0.0, None))
+    assert bundle.lower_bound() == pytest.approx(0.95 - 0.25**2 / 4.0, rel=1e-6)
+    assert bundle.minimiser()[1] == pytest.approx(-0.125, rel=1e-6)

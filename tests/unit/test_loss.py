@@ -130,6 +130,17 @@ def test_a_narrow_ramp_ends_at_the_slope_of_the_loss(loss: Loss, width: float) -
 
 
 @every_loss
+@pytest.mark.parametrize("delta", [0.01, 1.0, 1e6])
+def test_a_tangent_is_no_farther_below_than_is_said(loss: Loss, delta: float) -> None:
+    """Beyond their bends slopes stay as they are: for huber 10^6 away it was 10^12."""
+    near = loss.near.loss
+    for by in (-delta, delta):
+        found = near.value(grid() + by) - near.value(grid()) - by * near.slope(grid())
+        assert (found <= near.most_beyond(delta) * (1.0 + 1e-9) + 1e-12).all()
+    assert near.most_beyond(delta) <= (near.slopes[1] - near.slopes[0]) * delta
+
+
+@every_loss
 @pytest.mark.parametrize("wide", [1e-9, 0.1, 1.0, 30.0])
 def test_the_size_is_not_exceeded(loss: Loss, wide: float) -> None:
     z = wide * np.random.default_rng(1).normal(size=1000)
