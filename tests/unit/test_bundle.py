@@ -7,7 +7,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.solve import bundle, grain
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import named
-from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.oracle import Cut, Oracle, Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rounding import Rounding
 from sqlsvm.solve.run import Run
@@ -112,6 +112,6 @@ def test_a_small_objective_has_a_grid_that_is_fine_enough() -> None:
 
 def test_a_grid_without_error_stays_as_it_is() -> None:
     """Every other pass had four buckets, as rows were far from all bends: 70 passes in place of 25."""
-    run = Run(small(exact=False), L2(0.1))
+    run: Run[Oracle] = Run(small(exact=False), L2(0.1))
     run.add(np.zeros(8), Cut(np.ones(8), 1.0, 1.0, 0.0, 2106), 0.0, 0.1)
     assert grain.choose_buckets(run, np.zeros(8), 0.5, 0.0) == 2106
