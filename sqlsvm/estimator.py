@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date, timedelta
-from numbers import Real
+from inspect import Parameter, Signature
 from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
@@ -19,25 +19,26 @@ from sqlsvm.ask.leaks import check_leaks
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.engine.given import Database, Query, digests, is_query, opens_anew, query_of, with_label
+from sqlsvm.engine.given import Backed, Database, Query, digests, is_query, opens_anew, query_of, with_label
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.measures import MEASURES
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Named, Residuals
-from sqlsvm.model.memory import Expression, Frame, Input, chances, scores
+from sqlsvm.model.memory import Column, Frame, Input, chances, scores
 from sqlsvm.model.model import Model
-from sqlsvm.model.probability import STEEPEST, normalised
+from sqlsvm.model.probability import OWN_PROBABILITY, of_classes
 from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.model.weights import Weight
 from sqlsvm.notebook.fitted import Fitted, Place, stored
-from sqlsvm.notebook.frames import columns_of, kind_of, like
+from sqlsvm.notebook.frames import DataFrame, columns_of, kind_of, like
 from sqlsvm.notebook.frames import frame as frame_of
 from sqlsvm.notebook.progress import Verbose, watched
 from sqlsvm.notebook.rows import Rows, checked_rows, given_rows, is_column
 from sqlsvm.notebook.told import all_in_python, described, in_python
 from sqlsvm.options import (
+    MACHINES,
     NUMBER_LOSSES,
     OF_SESSION,
     OPTIONS,
@@ -174,6 +175,10 @@ class Relational(Fitted):
                 raise UnknownParameter(f"{cls.__name__} has no parameter {name}", hint=meant(name, cls._defaults()))
         return super().__new__(cls)
 
+    @property
+    def _finds_probability(self) -> bool:
+        return False
+
     # -- parameters ----------------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -213,7 +218,7 @@ class Relational(Fitted):
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def fit(self, database: Database, query: Query | None = None, label: str | None = None) -> Self:
+    def fit(self, database: Database | Input, query: Query | Column | None = None, label: str | None = None) -> Self:
         """Train on the rows of a query, inside the database; or on a frame or an array and a column: fit(X, y). With
         `warm_start` the training goes on from the one before: from its passes, if it was interrupted or did not
         converge, and else from its weights.
@@ -234,11 +239,12 @@ class Relational(Fitted):
             raise ParameterError(f"{name} requires y to be passed, but the target y is None", hint="fit(X, y)")
         if label is None and is_column(query):
             return self._fit_rows(given_rows(self, database, query, self.of_numbers))
-        query, label = with_label(database, query, label)
+        given: Any = database
+        text, label = with_label(given, query, label)
         label = self._label(label)
         training = self._training(label)
-        (model,) = self._trained(database, query, {label: training})
-        self._fit(database, model)
+        (model,) = self._trained(given, text, {label: training})
+        self._fit(given, model)
         return self
 
     def _fit_rows(self, rows: Rows) -> Self:
@@ -325,6 +331,7 @@ class Relational(Fitted):
         for name in OF_SESSION:
             del found[name]
         found["classes"] = not self.of_numbers
+        found["curves"] = self._finds_probability
         more = {"several": "a parameter" if several else None, "warm_start": self.warm_start}
         return Training.of(label=label, **named(found, **more))
 
@@ -372,12 +379,12 @@ class Relational(Fitted):
         return np.column_stack([of(part, rows) for part in model.against_others]) if model.kinds else of(model, rows)
 
     @overload
-    def predict(self, X: Expression) -> Any: ...
+    def predict(self, X: Backed) -> DataFrame: ...
     @overload
     def predict(self, X: Input) -> Values: ...
     @overload
-    def predict(self, X: Database, query: Query) -> Any: ...
-    def predict(self, X: Input | Database, query: Query | None = None) -> Any:
+    def predict(self, X: Database, query: Query) -> DataFrame: ...
+    def predict(self, X: Any, query: Query | None = None) -> "Values | DataFrame":
         """predict(frame): the prediction for each row in memory: the label's own value, or the score if the label is a
         number. A row with a NULL is refused, if no mean was trained for it; of a number it is nan.
 
@@ -418,7 +425,7 @@ class Relational(Fitted):
                 return on_all(engine, model, measured, offload=offload)
             return on_parts(engine, model, measured, [part], offload=offload)[part]
 
-    def _value(self, name: str, database: Database | None, query: Query | None) -> float:
+    def _value(self, name: str, database: Database | None, query: Any) -> float:
         """Of a measure, over all groups if there are some; nan where there is none."""
         found = self._quality(database, query, None)
         whole = found.whole if isinstance(found, ByGroup) else found
@@ -476,26 +483,28 @@ class RelationalSVC(Relational):
             raise DataError(f"{lost.sum():,} rows have no score: a feature is missing in them", hint=hint)
         return np.asarray(predicted)
 
-    def score(self, X: Database | Input = None, y: Any = None) -> float:
+    def score(self, X: Database | Input | None = None, y: Query | Column | None = None) -> float:
         """The accuracy: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and
         score() of those that its own query has now. If these are of frames that changed after the training, a warning
         says so."""
-        if y is not None and not isinstance(y, str):
-            return float(np.mean(self._predicted(X) == np.asarray(y)))
-        return self._value("accuracy", X, y)
+        rows: Any = X
+        if is_column(y):
+            return float(np.mean(self._predicted(rows) == np.asarray(y)))
+        return self._value("accuracy", rows, y)
 
     def predict_proba(self, X: Input) -> Values:
-        """For each row the probability of each of classes_, if the model has one: `probability` asks for it, and the
-        logistic loss has one of its own. nan for a row with a NULL, if no mean was trained for it. More than two
-        classes are each fitted against all others, and their probabilities divided by the sum."""
+        """For each row the probability of each of classes_. The logistic loss of two classes has one of its own, if
+        lam is given. Otherwise a sigmoid is fitted to scores of rows that were not seen: those of `holdout` or `folds`
+        with `probability`, else the rows of the sample, each scored by weights that four fifths of the others give. A
+        kernel machine has none. nan for a row with a NULL, if no mean was trained for it. More than two classes are
+        each fitted against all others, and their probabilities divided by the sum."""
         model = self._fitted()
         if self._has_own_probability:
-            found = 1.0 / (1.0 + np.exp(-np.clip(self._scores(X), -STEEPEST, STEEPEST)))
+            found = OWN_PROBABILITY(self._scores(X))
         else:
             model.must_be_likely()
             found = self._of_each(chances, X)
-        each = normalised(found) if found.ndim == 2 else np.column_stack([1.0 - found, found])
-        return self._output(X, each, PROBABILITY, self.classes_)
+        return self._output(X, of_classes(found), PROBABILITY, self.classes_)
 
     @property
     def _has_own_probability(self) -> bool:
@@ -503,17 +512,17 @@ class RelationalSVC(Relational):
         return model.loss == "logistic" and not model.likely and not model.groups
 
     @property
-    def _promises_probability(self) -> bool:
-        """Whether a fit will give one: the choice of a lambda that nobody has named measures it too."""
-        return self.probability is not None or self.loss == "logistic" or not isinstance(self.lam, Real)
+    def _finds_probability(self) -> bool:
+        """Whether a fit fits one to rows of its sample that parts of it have not seen."""
+        return self.probability is None and self.solver not in MACHINES and not self.kernel
 
     def __getattribute__(self, name: str) -> Any:
         """What scikit-learn asks for is not there where there is no probability: then it takes the scores."""
         if name == "predict_proba":
             model = vars(self).get("model_")
-            has_one = model.likely or self._has_own_probability if model else self._promises_probability
-            if not has_one:
-                hint = "train with probability='sigmoid', holdout=0.2, or do not name lam"
+            before = self.probability is not None or self._finds_probability
+            if not (model.likely or self._has_own_probability if model else before):
+                hint = "a kernel machine has scores, and else probability='sigmoid', holdout=0.2 fits one to more rows"
                 raise AttributeError(f"{type(self).__name__} has no probability: {hint}")
         return super().__getattribute__(name)
 
@@ -538,14 +547,15 @@ class RelationalSVR(Relational):
 
     of_numbers = True
 
-    def score(self, X: Database | Input = None, y: Any = None) -> float:
+    def score(self, X: Database | Input | None = None, y: Query | Column | None = None) -> float:
         """R^2: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and score() of
         those that its own query has now. nan if the label is the same in all rows."""
-        if y is not None and not isinstance(y, str):
+        rows: Any = X
+        if is_column(y):
             labels = np.asarray(y, dtype=float)
             spread = float(np.sum((labels - labels.mean()) ** 2))
-            return 1.0 - float(np.sum((labels - self._scores(X)) ** 2)) / spread if spread else np.nan
-        return self._value("r2", X, y)
+            return 1.0 - float(np.sum((labels - self._scores(rows)) ** 2)) / spread if spread else np.nan
+        return self._value("r2", rows, y)
 
     def evaluate(
         self, database: Database | None = None, query: Query | None = None, part: Part | None = None
@@ -595,8 +605,45 @@ _OTHERS = {
     "warm_start": "Whether `fit` goes on from the one before.",
     "verbose": "Whether to show the passes. auto: in a notebook and on a terminal.",
 }
+GROUPS = {
+    "What is learned": "lam l1 loss width tube quantile delta pieces intercept scale constrain class_weight "
+    "positive by weight",
+    "Features": "nulls categorical top rare map as_of",
+    "Measures on unseen rows": "measure holdout folds split_by time gap probability",
+    "Solver and proof": "tol solver counting epsilon max_passes sample in_memory seed warm_start kernel gamma cache "
+    "cache_mb cache_share",
+    "Where it runs": "offload work_schema no_temp work_folder make_at_most verbose",
+}
+"""The parameters. Those of the last two are in no signature, for few need them."""
+OFTEN = 3
+_OF_KERNELS = {"kernel", "gamma", "cache", "cache_mb", "cache_share"}
+_OF_CLASSES, _OF_NUMBERS = {"class_weight", "positive", "probability", "width"}, {"tube", "quantile", "delta"}
+_OF_LOSSES = {"huber": {"delta"}, "quantile": {"quantile"}}
+
+
+def reads(estimator: type[Relational], name: str) -> bool:
+    """Does a parameter mean anything to it?"""
+    left = _OF_CLASSES | _OF_KERNELS if estimator.of_numbers else _OF_NUMBERS
+    if estimator not in (RelationalSVC, RelationalSVR):  # its loss is given
+        own = _OF_LOSSES.get(str(estimator._defaults()["loss"]), set())
+        left = (left | {"loss", "pieces", "width"} | _OF_KERNELS | _OF_NUMBERS) - own
+    return name not in left
+
+
+def _show(estimator: type[Relational]) -> None:
+    """What Shift-Tab and help() show of it: the parameters that it reads."""
+    defaults = {name: value for name, value in estimator._defaults().items() if reads(estimator, name)}
+    groups = {title: {n: defaults[n] for n in names.split() if n in defaults} for title, names in GROUPS.items()}
+    estimator.__doc__ = described(estimator.__doc__, groups, _OTHERS)
+    often = {name: default for group in [*groups.values()][:OFTEN] for name, default in group.items()}
+    kinds = dict.fromkeys(often, Parameter.KEYWORD_ONLY) | {"lam": Parameter.POSITIONAL_OR_KEYWORD}
+    each = [Parameter(name, kinds[name], default=default) for name, default in often.items()]
+    more = Parameter("solver_and_where_it_runs", Parameter.VAR_KEYWORD)
+    setattr(estimator, "__signature__", Signature([*each, more]))  # noqa: B010 - a class has none until now
+
+
 for _each_estimator in ESTIMATORS:
-    _each_estimator.__doc__ = described(_each_estimator.__doc__, _each_estimator._defaults(), _OTHERS)
+    _show(_each_estimator)
 
 
 @in_python

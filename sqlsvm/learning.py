@@ -3,9 +3,10 @@ next to the baseline and, if it is installed, to LightGBM on the same features a
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from sqlglot import exp
@@ -21,7 +22,7 @@ from sqlsvm.model.predict import input_rows
 from sqlsvm.model.scored import Scored, answered
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.fitted import Certificate, values_of
-from sqlsvm.notebook.frames import frame, kind_of
+from sqlsvm.notebook.frames import DataFrame, Kind, frame, kind_of
 from sqlsvm.notebook.lineage import Line, at_time, lines, with_time
 from sqlsvm.notebook.suggesting import SAID, asked_of
 from sqlsvm.notebook.told import all_in_python, documented, in_python
@@ -32,7 +33,13 @@ from sqlsvm.suggestion.suggest import Suggestion
 from sqlsvm.terminal import amount
 from sqlsvm.times import DAY
 
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
 __all__ = ["Learned", "learn", "split"]
+
+Time: TypeAlias = str | float | date | np.datetime64
 
 SHARE = 0.2
 SHOWN = ("auc", "accuracy", "balanced_accuracy", "macro_f1", "r2", "mean_absolute_error")
@@ -71,7 +78,7 @@ class Learned:
         return str(self.estimator.model_.options["holdout"])
 
     @property
-    def measures(self) -> Any:
+    def measures(self) -> DataFrame:
         """A frame: a row for each measure on later rows, a column for each model."""
         each = self._each()
         names = _shown(each["sqlsvm"])
@@ -80,7 +87,19 @@ class Learned:
     def _each(self) -> dict[str, Mapping[str, float]]:
         return {"sqlsvm": values_of(self.evaluation), **self.others}
 
-    def features(self, database: Database | None = None, at: Any = None, kind: str | None = None) -> Any:
+    @overload
+    def features(
+        self, database: Database | None = None, at: Time | None = None, kind: Literal["pandas"] | None = None
+    ) -> DataFrame: ...
+    @overload
+    def features(
+        self, database: Database | None = None, at: Time | None = None, *, kind: Literal["polars"]
+    ) -> "pl.DataFrame": ...
+    @overload
+    def features(
+        self, database: Database | None = None, at: Time | None = None, *, kind: Literal["pyarrow"]
+    ) -> "pa.Table": ...
+    def features(self, database: Database | None = None, at: Time | None = None, kind: Kind | None = None) -> object:
         """The features, the label and the time of each row of the label, as a frame of pandas, polars or pyarrow.
 
         With `at` the features of rows from then on, which need no label yet; if the label is one to come, those of each
@@ -88,10 +107,17 @@ class Learned:
         with opened(self._database if database is None else database) as engine:
             return frame(_features(engine, self.suggestion, at), kind)
 
-    def split(self, kind: str | None = None) -> tuple[Any, Any]:
+    @overload
+    def split(self, kind: Literal["pandas"] | None = None) -> tuple[DataFrame, DataFrame]: ...
+    @overload
+    def split(self, kind: Literal["polars"]) -> "tuple[pl.DataFrame, pl.DataFrame]": ...
+    @overload
+    def split(self, kind: Literal["pyarrow"]) -> "tuple[pa.Table, pa.Table]": ...
+    def split(self, kind: Kind | None = None) -> tuple[object, object]:
         """Its features in two frames: those of the rows that it was trained on, and of those that measured it."""
         gap = self.estimator.gap if self.suggestion.is_dated else None
-        return split(self.features(kind=kind), self.suggestion.time, self.start, gap)
+        rows: Any = self.features(kind=kind)
+        return split(rows, self.suggestion.time, self.start, gap)
 
     # -- how it prints -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.engine.given import Database, Query
 from sqlsvm.errors import OptionError
 from sqlsvm.estimator import Relational
-from sqlsvm.notebook.frames import frame
+from sqlsvm.notebook.frames import DataFrame, frame
 from sqlsvm.notebook.told import all_in_python, in_python
 from sqlsvm.options import OPTIONS
 
@@ -32,14 +32,14 @@ class GridSearch:
     row for each combination."""
 
     estimator: Relational
-    grid: Mapping[str, Sequence[Any]]
+    grid: Mapping[str, Sequence[object]]
     measure: str | None = None
     folds: int = FOLDS
 
     best_estimator_: Relational = field(init=False, repr=False)
     best_params_: Mapping[str, Any] = field(init=False, repr=False)
     best_score_: float = field(init=False, repr=False)
-    results_: Any = field(init=False, repr=False)
+    results_: DataFrame = field(init=False, repr=False)
 
     def fit(self, database: Database, query: Query | None = None, label: str | None = None) -> Self:
         found = [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from sqlglot import exp
@@ -16,9 +16,75 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import ConnectionLost, OptionError
 
-Database: TypeAlias = Any
+
+class Session(Protocol):
+    """A connection of DuckDB or psycopg; each of these types is known by what it alone has."""
+
+    @property
+    def cursor(self) -> object: ...
+
+
+class Pool(Protocol):
+    """An engine of SQLAlchemy."""
+
+    @property
+    def raw_connection(self) -> object: ...
+
+
+class Connected(Protocol):
+    """A connection of SQLAlchemy."""
+
+    @property
+    def connection(self) -> object: ...
+
+
+class Url(Protocol):
+    """A URL of SQLAlchemy."""
+
+    @property
+    def render_as_string(self) -> object: ...
+
+
+class Backed(Protocol):
+    """An expression of ibis."""
+
+    @property
+    def get_backend(self) -> object: ...
+
+
+class Backend(Protocol):
+    """A backend of ibis."""
+
+    @property
+    def con(self) -> object: ...
+
+
+class Spark(Protocol):
+    """A session of Spark."""
+
+    @property
+    def sparkContext(self) -> object: ...
+
+
+class Selected(Protocol):
+    """A select or a text of SQLAlchemy."""
+
+    @property
+    def compile(self) -> object: ...
+
+
+class Relation(Protocol):
+    """A relation of DuckDB."""
+
+    @property
+    def sql_query(self) -> object: ...
+
+
+Database: TypeAlias = (
+    str | PathLike[str] | Mapping[str, object] | Engine | Session | Pool | Connected | Url | Backed | Backend | Spark
+)
 """A URL, or anything that `opened` lists."""
-Query: TypeAlias = Any
+Query: TypeAlias = str | PathLike[str] | Selected | Relation | Backed
 """SQL, a file of it, or what `query_of` knows."""
 
 _ACCEPTED = (
@@ -48,22 +114,22 @@ def opened(given: Database) -> AbstractContextManager[Engine]:
     raise OptionError(f"{_named(given)} is not a database", hint=hint)
 
 
-def opens_anew(given: Database) -> bool:
+def opens_anew(given: object) -> bool:
     """Can it be opened again, if its server is restarted? A connection of the caller cannot."""
     return isinstance(given, str) or hasattr(given, "raw_connection") or hasattr(given, "render_as_string")
 
 
-def is_query(given: Database) -> bool:
+def is_query(given: object) -> bool:
     """Is it an expression of ibis, and not only a backend of it?"""
     return _module(type(given)) == "ibis" and hasattr(given, "op")
 
 
-def with_label(given: Database, query: Query | None, label: str | None) -> tuple[Query | None, str | None]:
+def with_label(given: object, query: Any, label: str | None) -> tuple[Query | None, str | None]:
     """An expression of ibis is a query and a database in one, so one text after it is the label."""
     return (None, query) if is_query(given) and label is None and isinstance(query, str) else (query, label)
 
 
-def query_of(given: Database, query: Query | None) -> str:
+def query_of(given: object, query: Any) -> str:
     """The SQL of what a caller has as a query."""
     if query is None:
         if not is_query(given):
@@ -212,7 +278,7 @@ def _frames(frames: Mapping[Any, Any]) -> Iterator[Engine]:
         yield engine
 
 
-def digests(given: Database) -> Mapping[str, str]:
+def digests(given: object) -> Mapping[str, str]:
     """Of the rows of frames, which their owner may change at any time."""
     if not isinstance(given, Mapping):
         return {}

@@ -28,14 +28,32 @@ class Frame(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-Input: TypeAlias = Frame | Sequence[Sequence[Any]] | Values
+class Lazy(Protocol):
+    """A lazy frame of polars."""
+
+    @property
+    def collect(self) -> object: ...
+
+
+class Streamed(Protocol):
+    """What Arrow reads."""
+
+    @property
+    def __arrow_c_stream__(self) -> object: ...
+
+
+Input: TypeAlias = Frame | Lazy | Streamed | Sequence[Sequence[object]] | Values
 """For a model of X and y also a list of rows, or an array."""
 
 
-class Expression(Protocol):
-    """Rows that a database makes: of ibis, or a relation of DuckDB."""
+class HasArray(Protocol):
+    """A series of pandas or polars, a column of pyarrow."""
 
-    def execute(self, *args: Any, **options: Any) -> Any: ...
+    def __array__(self) -> Values: ...
+
+
+Column: TypeAlias = Sequence[object] | Values | HasArray
+"""A y."""
 
 
 def scores(model: Model, frame: Frame) -> Values:

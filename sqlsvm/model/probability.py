@@ -33,6 +33,15 @@ class Probability:
         return np.where(np.isnan(score), np.nan, found)
 
 
+OWN_PROBABILITY = Probability("sigmoid", -1.0)
+"""That of the logistic loss."""
+
+
+def of_classes(found: Array) -> Array:
+    """A column for each class, of the probabilities of the positive one, or of each class against all others."""
+    return normalised(found) if found.ndim == 2 else np.column_stack([1.0 - found, found])
+
+
 def normalised(each: Array) -> Array:
     """Probabilities of classes, each against all others, divided by their sum in each row; equal ones if all are 0."""
     whole = each.sum(axis=1, keepdims=True)

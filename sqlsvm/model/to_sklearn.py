@@ -38,6 +38,11 @@ def pipeline(model: Model) -> Any:
     # Without a curve of its own, this loss has the probabilities of that class.
     logistic = model.loss == "logistic" and not model.classes and not model.probability
     last: Any = LinearRegression() if model.of_numbers else LogisticRegression() if logistic else LinearSVC()
+    if model.curves:
+        from sqlsvm.model.likely import LikelyLinearSVC
+
+        last = LikelyLinearSVC()
+        last.curves_ = model.curves
     last.n_features_in_ = weights.shape[1]
     if model.of_numbers:
         last.coef_, last.intercept_ = weights[0], constants[0]

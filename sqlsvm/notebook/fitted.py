@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import Database, Query, digests, is_query, opened, query_of
@@ -19,7 +19,7 @@ from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.notebook import cells
-from sqlsvm.notebook.frames import frame
+from sqlsvm.notebook.frames import DataFrame, frame
 from sqlsvm.notebook.told import all_in_python, in_python
 from sqlsvm.options import OF_SESSION, OPTIONS
 from sqlsvm.query.rewrites.split import Part
@@ -27,6 +27,8 @@ from sqlsvm.store import Store, open_store
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from onnx import ModelProto
+    from sklearn.pipeline import Pipeline
 
     from sqlsvm.report.gather import Report
 
@@ -70,7 +72,7 @@ class Certificate:
 @all_in_python
 class Fitted:
     model_: Model
-    offload: Any
+    offload: bool | Literal["auto"]
     evaluate: Callable[..., Any]
 
     def _fitted(self) -> Model:
@@ -111,7 +113,7 @@ class Fitted:
         return Certificate(**{name: getattr(model, name) for name in Certificate.__dataclass_fields__})
 
     @property
-    def weights_(self) -> Any:
+    def weights_(self) -> DataFrame:
         """The weights as a frame, the most influential first: feature, category, weight, and the weight of the feature
         as it was scaled for the training. With several classes or groups, a column says whose they are."""
         model = self._fitted().linear()
@@ -123,14 +125,16 @@ class Fitted:
         names = [*model.levels("class"), "feature", "category", "weight", "scaled_weight"]
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
-    def measures(self, database: Database | None = None, query: Query | None = None, part: Part | None = None) -> Any:
+    def measures(
+        self, database: Database | None = None, query: Query | None = None, part: Part | None = None
+    ) -> DataFrame:
         """What `evaluate` finds, as a frame: a row for each measure, with the interval of 95 % of rows held out. A
         model with groups has a row for each of them."""
         found = self.evaluate(database, query, part)
         return frame(_of_groups(found) if isinstance(found, ByGroup) else _of_measures(found))
 
     @property
-    def validation_(self) -> Any:
+    def validation_(self) -> DataFrame:
         """What the folds have measured as a frame: a row for each measure, with the mean, its error and each fold."""
         found = self._fitted().validation
         if not found:
@@ -198,17 +202,18 @@ class Fitted:
         """The score, or the probability of the positive class, as one SQL expression, for use anywhere."""
         return predicting.score_sql(self._fitted(), dialect, of, probability=probability)
 
-    def to_sklearn(self) -> Any:
+    def to_sklearn(self) -> "Pipeline":
         """A pipeline of scikit-learn for data frames with the columns of the features. Its scores are the same."""
         from sqlsvm.model.to_sklearn import pipeline
 
         return pipeline(self._fitted())
 
-    def to_onnx(self) -> Any:
+    def to_onnx(self) -> "ModelProto":
         """A graph of ONNX, with an input for each feature; onnx.save(svc.to_onnx(), "late.onnx") writes it."""
         from sqlsvm.model.to_onnx import graph
 
-        return graph(self._fitted())
+        found: ModelProto = graph(self._fitted())
+        return found
 
     # -- charts, on axes of matplotlib ---------------------------------------------------------------------------------
 
@@ -281,7 +286,7 @@ def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
     raise OptionError("there is no path to draw", hint="give what fit_path(..., lam=[1e-1, 1e-2]) returns")
 
 
-def changed(frames: Database, before: Mapping[str, str]) -> list[str]:
+def changed(frames: object, before: Mapping[str, str]) -> list[str]:
     """The frames with other rows than before."""
     now = digests(frames) if before else {}
     return [name for name, digest in before.items() if now.get(name) != digest]

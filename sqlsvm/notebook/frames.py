@@ -1,12 +1,19 @@
 """Frames of the caller's kind. No library is imported that is not there."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DataFrame: TypeAlias = "pd.DataFrame"
+"""Or one of polars or pyarrow, where pandas is not installed."""
+Kind = Literal["pandas", "polars", "pyarrow"]
 
 
 def frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:

@@ -14,7 +14,7 @@ from sqlsvm.engine.given import Database, Query, opened, query_of, with_label
 from sqlsvm.errors import OptionError
 from sqlsvm.lab.ask import counting
 from sqlsvm.notebook import cells
-from sqlsvm.notebook.frames import frame
+from sqlsvm.notebook.frames import DataFrame, frame
 from sqlsvm.notebook.told import documented, in_python
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.constraints import read_beta
@@ -128,8 +128,8 @@ def explain(
 @in_python
 @anew
 def count(
-    database: Database, query: Query, label: str, weights: Mapping[str, Any], bound: float = 1.0, **parameters: Any
-) -> Any:
+    database: Database, query: Query, label: str, weights: Mapping[str, object], bound: float = 1.0, **parameters: Any
+) -> DataFrame:
     """How many rows of the join have label * score below a bound, for each feature, value and label, as a frame:
     count(..., {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}})."""
     options = ProblemOptions(label=label, scale="none", **parameters)

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm.engine.base import Values
+from sqlsvm.engine.given import is_query
 from sqlsvm.errors import DataError
+from sqlsvm.model.memory import Column
 from sqlsvm.notebook.frames import columns_of, kind_of
 
 NAME = "X"
@@ -24,9 +26,9 @@ class Rows:
     columns: int
 
 
-def is_column(given: object) -> bool:
+def is_column(given: object) -> TypeGuard[Column]:
     """Is it a y, and no query?"""
-    return isinstance(given, list | tuple | np.ndarray) or hasattr(given, "__array__")
+    return isinstance(given, list | tuple | np.ndarray) or (hasattr(given, "__array__") and not is_query(given))
 
 
 def given_rows(estimator: Any, X: Any, y: Any, of_numbers: bool) -> Rows:

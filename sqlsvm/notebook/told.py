@@ -117,16 +117,19 @@ def _given(name: str, word: str) -> str | None:
 def documented(function: Callable[..., Any], others: Mapping[str, str]) -> None:
     """Lists its parameters in its docstring."""
     defaults = {name: p.default for name, p in signature(function).parameters.items()}
-    function.__doc__ = described(function.__doc__, defaults, others)
+    function.__doc__ = described(function.__doc__, {"Parameters": defaults}, others)
 
 
-def described(doc: str | None, defaults: Mapping[str, Any], others: Mapping[str, str]) -> str:
-    """The docstring, with a list of the parameters as Python's have it. `others` has those that are no options.
+def described(doc: str | None, groups: Mapping[str, Mapping[str, Any]], others: Mapping[str, str]) -> str:
+    """The docstring, with the parameters of each group and their defaults. `others` has those that are no options.
 
     Without indentation: Python 3.13 removes that of a docstring when it compiles, and earlier versions do not.
     """
-    listed = "\n\n".join(_one(name, default, others) for name, default in defaults.items())
-    return f"{cleandoc(doc or '')}\n\nParameters\n----------\n{listed}\n"
+    found = cleandoc(doc or "")
+    for title, defaults in groups.items():
+        listed = "\n\n".join(_one(name, default, others) for name, default in defaults.items())
+        found += f"\n\n{title}\n{'-' * len(title)}\n{listed}\n"
+    return found
 
 
 def _one(name: str, default: Any, others: Mapping[str, str]) -> str:

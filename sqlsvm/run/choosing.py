@@ -90,11 +90,13 @@ def settle(training: "Training", each: "Problems") -> Settled:
     labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
     parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
     rows = different(drawn)
+    if not training.chooses and (len(parts) < 2 or labelled.has_curve(training, problem)):
+        return Settled(training, None)
     if len(parts) < 2:
         return _not_chosen(training, rows, is_one_class=labelled.signed and len(np.unique(labelled.codes)) == 1)
     name = training.measure or USUAL[labelled.kind]
     measuring = Measuring(partial(measured, labelled, name), MEASURES[name].smaller, labelled.kind == NUMBER)
-    if not problem.in_group:
+    if not problem.in_group and training.chooses:
         steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
     if training.strength_chosen == LAMBDA:
@@ -105,6 +107,8 @@ def settle(training: "Training", each: "Problems") -> Settled:
     with each.clock.during("choosing"):
         known = candidates(training, each, drawn)
         found = choose(known, parts, measuring, strengths)
+        if not training.chooses:
+            return Settled(training, None, curves=curves_of(labelled, known, found, parts))
         own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
         if training.adds_known and not problem.in_group:
             better = helping(problem, drawn, own, found.chosen, parts, measuring, name)
@@ -380,6 +384,11 @@ class Labelled:
         target = problem.plan.design.target
         weights = without_class_weights(target, {CODE: drawn.codes, TIMES: drawn.weights})
         return cls(drawn.codes, weights, target.classes, target.signed and not target.classes)
+
+    def has_curve(self, training: "Training", problem: Data) -> bool:
+        """Has the label no classes, or the loss a probability of its own?"""
+        own = self.signed and training.loss == "logistic" and not problem.in_group
+        return own or self.kind == NUMBER
 
     @property
     def rarest(self) -> float:

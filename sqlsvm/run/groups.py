@@ -308,7 +308,7 @@ class Grouping:
 
             numbers, _ = numbered(replace(self.groups.all, plan=plan), self._training.parts)
             plan = in_place(numbers)
-        return plan.telling if self._training.chooses else plan
+        return plan.telling if self._training.reads_parts else plan
 
     def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:
         asked = self._training

@@ -147,7 +147,7 @@ class Making:
 
 def chosen(problems: Problems) -> tuple[Problems, Told]:
     """With what is chosen where a training is auto, and what then tells its model of it."""
-    if not any(training.chooses for training in problems.trainings.values()):
+    if not any(training.reads_parts for training in problems.trainings.values()):
         return problems, lambda model, name, found: model
     from sqlsvm.run.choosing import settle
 

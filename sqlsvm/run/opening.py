@@ -109,7 +109,7 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     query = labelled(engine, text, training, maps, offload=training.offload, held=held)
     query = rewritten(query, Facts(engine), showing("--split-by", training.split_by))
     copies = training.offload or (training.offload is None and engine.rates.slow_to_start)
-    if training.chooses or (training.folds and copies):  # a copy has no other columns that could say it
+    if training.reads_parts or (training.folds and copies):  # a copy has no other columns that could say it
         from sqlsvm.query.rewrites.split import telling
 
         query = rewritten(query, Facts(engine), telling(training.split_by))

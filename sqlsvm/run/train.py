@@ -137,7 +137,9 @@ def choosable(engine: Engine, trainings: Mapping[str, Training]) -> Mapping[str,
 
     def able(training: Training) -> Training:
         copied = training.offload or not engine.abilities.spread
-        return training if copied or not training.chooses else training.with_default("Spark")
+        if copied:
+            return training
+        return replace(training.with_default("Spark") if training.chooses else training, curves=False)
 
     found = {name: able(training) for name, training in trainings.items()}
     if why := next(iter(found.values())).unchosen:

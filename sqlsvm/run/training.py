@@ -136,6 +136,8 @@ class Training(Effort, ProblemOptions):
     unchosen: str = ""
     """Why lambda has its default."""
     classes: bool = DEFAULTS["classes"]
+    curves: bool = False
+    """Shall classes have probabilities also where nothing is chosen?"""
     cut: float | None = None
     """Where scores are placed, as it was chosen: what is above is of the positive class."""
     spread: float = 0.0
@@ -172,6 +174,11 @@ class Training(Effort, ProblemOptions):
         own = vars(self)
         groups = {group: {name: own[name] for name in names} for group, names in _GROUPS.items()}
         return {name: groups[name] if name in groups else own[name] for name in _SAID}
+
+    @property
+    def reads_parts(self) -> bool:
+        """Does it measure rows of the sample that others were trained on?"""
+        return bool(self.chooses) or self.curves
 
     @property
     def strength_chosen(self) -> str | None:

@@ -32,7 +32,7 @@ class NotChosenError(Exception):
 def choice_of(trainings: Trainings, *failures: type[Exception]) -> Iterator[None]:
     """An error of these kinds, where all that is chosen is chosen by default."""
     each = trainings.values()
-    by_default = any(t.chooses for t in each) and all(set(t.chooses) <= set(t.unnamed) for t in each)
+    by_default = any(t.reads_parts for t in each) and all(set(t.chooses) <= set(t.unnamed) for t in each)
     try:
         yield
     except (ConnectionLost, MovedError):
@@ -64,9 +64,11 @@ def with_choice(trainings: Trainings, work: Callable[[Trainings], T]) -> T:
         return anew(work)(trainings)
     except NotChosenError as error:
         cause = error.__cause__
-        steps.log(NOTE, "note: lambda is %g, its default: choosing it failed: %s", DEFAULTS[LAMBDA], _said(cause))
+        some = any(each.chooses for each in trainings.values())
+        lost = f"lambda is {DEFAULTS[LAMBDA]:g}, its default: choosing it" if some else "no class has a probability: it"
+        steps.log(NOTE, "note: %s failed: %s", lost, _said(cause))
         steps.debug("the choice failed", exc_info=cause)
-    return anew(work)({name: replace(each, chooses=()) for name, each in trainings.items()})
+    return anew(work)({name: replace(each, chooses=(), curves=False) for name, each in trainings.items()})
 
 
 def _said(cause: BaseException | None) -> str:

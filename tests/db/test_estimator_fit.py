@@ -231,18 +231,6 @@ def test_frames_and_columns(library: str) -> None:
     assert svc.feature_names_in_.tolist() == ["size", "kind=k0", "kind=k1"]
 
 
-def test_tools_of_scikit_learn() -> None:
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    svc = RelationalSVC(1e-2, loss="logistic", verbose=False)
-    found = GridSearchCV(make_pipeline(StandardScaler(), svc), {"relationalsvc__lam": [1.0, 1e-3]}, cv=2).fit(X, Y)
-    assert found.best_score_ > 0.75
-    with pytest.raises(DataError, match="X has 2 features, but RelationalSVC is expecting 3"):
-        svc.fit(X, Y).predict(X[:, :2])
-
-
 def test_a_grid_shares_its_scans() -> None:
     """What it finds is what a training of each combination finds."""
     frames = {"t": {"y": Y == 1, "a": X[:, 0], "b": X[:, 1]}}

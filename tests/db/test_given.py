@@ -47,7 +47,7 @@ def _tables() -> Tables:
 TABLES = _tables()
 
 
-def fitted(database: object, **parameters: Any) -> RelationalSVC:
+def fitted(database: Any, **parameters: Any) -> RelationalSVC:
     return RelationalSVC(1e-2, sample=200, **parameters).fit(database, QUERY, "late")
 
 
@@ -588,7 +588,7 @@ def test_queries_that_are_no_text(
         (shop, 3, "builtins.int is not a query"),
     ):
         with pytest.raises(OptionError, match=said):
-            RelationalSVC().fit(database, query, "late")
+            RelationalSVC().fit(database, query, "late")  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -200,10 +200,11 @@ def test_a_model_without_one(engine: Engine, installed: Engine, installed_dsn: s
     join = star(np.random.default_rng(4), 300)
     with join.created(engine):
         svc = RelationalSVC(0.1).fit(engine, join.query, "y")
+        svc._take(replace(svc.model_, probability=None))
         with pytest.raises(OptionError, match="has no probability\nHINT: sqlsvm train --probability"):
             predict(engine, svc.model_, probability=True)
         assert evaluate_model(engine, svc.model_).brier is None
-    with pytest.raises(AttributeError, match="has no probability: train with probability='sigmoid'"):
+    with pytest.raises(AttributeError, match="RelationalSVC has no probability"):
         svc.predict_proba({})
     open_store(installed).save(replace(svc.model_, dialect="postgres", name=f"none_{engine.dialect}"))
     said = complaint(installed_dsn, f"SELECT sqlsvm.predict_proba('none_{engine.dialect}', '{{}}');")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import sqlsvm
 from sqlsvm.cli import cli
-from sqlsvm.estimator import Relational
+from sqlsvm.estimator import GROUPS, Relational, reads
 from sqlsvm.options import OPTIONS
 from sqlsvm.rules import flag
 from tests.docs.markdown import ROOT
@@ -17,26 +17,11 @@ ESTIMATORS = (
     *(sqlsvm.RelationalSVC, sqlsvm.RelationalLogisticRegression, sqlsvm.RelationalSVR, sqlsvm.RelationalRidge),
     *(sqlsvm.RelationalHuberRegressor, sqlsvm.RelationalQuantileRegressor),
 )
-GROUPS = {
-    "What is learned": "lam l1 loss width tube quantile delta pieces intercept scale constrain class_weight "
-    "positive by weight",
-    "Features": "nulls categorical top rare map as_of",
-    "Measures on unseen rows": "measure holdout folds split_by time gap probability",
-    "Solver and proof": "tol solver counting epsilon max_passes sample in_memory seed warm_start kernel gamma cache "
-    "cache_mb cache_share",
-    "Where it runs": "offload work_schema no_temp work_folder make_at_most verbose",
-}
-KERNEL = {"kernel", "gamma", "cache", "cache_mb", "cache_share"}
-FOR_CLASSES = {"class_weight", "positive", "probability", "width", *KERNEL}
-FOR_NUMBERS = {"tube", "quantile", "delta"}
 OWN = {
     "warm_start": "Go on from the training before: from its passes, or from its weights.",
     "verbose": "Show steps and passes. auto: in a notebook and on a terminal.",
 }
 """Parameters that are no options of a command."""
-LOSSES = {"RelationalRidge": {"tube", "quantile", "delta"}, "RelationalHuberRegressor": {"tube", "quantile"}}
-LOSSES["RelationalQuantileRegressor"] = {"tube", "delta"}
-LOSSES["RelationalLogisticRegression"] = {"width", *KERNEL}
 VERBS = (
     ("learn", "learn()", ""),
     ("suggest", "suggest()", ""),
@@ -107,12 +92,6 @@ def parameters() -> Iterator[str]:
         for name in listed.split():
             said = f"`{flag(name)}`" if name in OPTIONS else OWN[name]
             yield f"| `{name}` | {' | '.join('•' if reads(each, name) else '' for each in ESTIMATORS)} | {said} |"
-
-
-def reads(estimator: type[Relational], name: str) -> bool:
-    other = FOR_CLASSES if estimator.of_numbers else FOR_NUMBERS
-    fixed = {"loss", "pieces"} if estimator.__name__ in LOSSES else set()
-    return name not in other | fixed | LOSSES.get(estimator.__name__, set())
 
 
 def methods() -> Iterator[str]:

@@ -77,6 +77,7 @@ def test_scikit_learn_can_clone_it() -> None:
 ESTIMATORS = [name for name in sqlsvm.__all__ if name.startswith("Relational")]
 NO_CHECK = {
     "check_fit_score_takes_y": "the second argument is a query or a y",
+    "check_classifiers_train": "the class with the largest score need not have the largest probability",
     "check_classifiers_one_label": "one class has no model",
     "check_class_weight_classifiers": "class_weight is a pair, not a mapping",
     "check_regressors_no_decision_function": "a score is a number's prediction too",
@@ -96,11 +97,15 @@ def test_the_checks_of_scikit_learn(name: str) -> None:
     failed = {each["check_name"]: str(each["exception"]) for each in found if each["status"] == "failed"}
     assert failed == {}
     assert sum(each["status"] == "passed" for each in found) > 40
+    if is_classifier(getattr(sqlsvm, name)()):
+        scores = type(name, (getattr(sqlsvm, name),), {"_finds_probability": False})
+        estimator_checks.check_classifiers_train(name, scores(1e-2, verbose=False))
 
 
 def test_a_probability_is_there_if_a_fit_gives_one() -> None:
     assert all(hasattr(each, "predict_proba") for each in (RelationalSVC(), RelationalSVC(0.1, loss="logistic")))
-    assert not hasattr(RelationalSVC(0.1), "predict_proba")
+    assert hasattr(RelationalSVC(0.1), "predict_proba")
+    assert not hasattr(RelationalSVC(solver="kernel"), "predict_proba")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
