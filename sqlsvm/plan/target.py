@@ -7,7 +7,6 @@ signs, and the code is the origin.
 """
 
 import shlex
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -35,26 +34,26 @@ CODE = "y"  # the column of working tables with the code
 
 
 @dataclass(frozen=True)
-class Target(ABC):
+class Target:
     label: Feature
     code: exp.Expression  # over the columns of the label's relation
 
     class_weights: tuple[float, ...] = (1.0, 1.0)
     """What a row of each class counts: negative, positive; or that of each code, where there are more."""
 
-    signed: ClassVar[bool]  # do rows have signs, so that there are two classes, or one against the others?
+    signed: ClassVar[bool] = False  # do rows have signs, so that there are two classes, or one against the others?
     classes: ClassVar[int] = 0  # how many classes there are, if each of them is +1 in a training of its own
     chosen = 0  # the code of the class that is +1, if there are more than two
     weighted = False  # do rows of one class count more?
     centre = 0.0  # what is subtracted from a label that is a number
 
-    @abstractmethod
     def origin(self, y: exp.Expression) -> exp.Expression:
         """The residual of a row with the code y and the score 0."""
+        return sql.parameter(BOUND) if self.signed else y
 
-    @abstractmethod
     def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
         """The signs and the origins of rows with these codes; `bound` is the origin that classes have."""
+        return (codes, np.full(len(codes), bound)) if self.signed else (np.ones(len(codes)), codes)
 
     def sign(self, y: exp.Expression) -> exp.Expression:
         """The sign of a row with the code y."""
@@ -107,12 +106,6 @@ class Binary(Target):
     def sign(self, y: exp.Expression) -> exp.Expression:
         return y
 
-    def origin(self, y: exp.Expression) -> exp.Expression:
-        return sql.parameter(BOUND)
-
-    def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
-        return codes, np.full(len(codes), bound)
-
     @property
     def weighted(self) -> bool:  # type: ignore[override]
         return self.class_parameters or self.class_weights != (1.0, 1.0)
@@ -150,11 +143,8 @@ class Classes(Target):
         is_chosen = sql.equal(y, sql.parameter(CLASS))
         return sql.case(is_chosen, 1, -1)
 
-    def origin(self, y: exp.Expression) -> exp.Expression:
-        return sql.parameter(BOUND)
-
     def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
-        return np.where(codes == self.chosen, 1.0, -1.0), np.full(len(codes), bound)
+        return super().as_rows(np.where(codes == self.chosen, 1.0, -1.0), bound)
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -179,14 +169,6 @@ class Numeric(Target):
     """A label that is a number. The code of a row is the label less a centre, so that sums keep their digits."""
 
     centre: float = 0.0
-
-    signed = False
-
-    def origin(self, y: exp.Expression) -> exp.Expression:
-        return y
-
-    def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
-        return np.ones(len(codes)), codes
 
 
 def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str | None, centred: bool) -> Target:
