@@ -5,14 +5,13 @@ counts the slope of a loss, and takes the sums back to the rows of the label's n
 database.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields, replace
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.lines import Meeting
+from sqlsvm.compile.lines import Given, Meeting
 from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.resolve import COUNT, resolve
@@ -26,7 +25,7 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.interval import Sizes
 from sqlsvm.solve.loss import Piece
-from sqlsvm.solve.loss.arms import Parts, Side, Terms
+from sqlsvm.solve.loss.arms import Parts
 
 SQUARES = "squares of the sums"
 POWERS = tuple(field.name for field in fields(Sizes))
@@ -60,22 +59,6 @@ def interpolated(places: Array, values: Array) -> Parts:
         for left, right, start, stop in zip(ends[:-1], ends[1:], at[:-1], at[1:], strict=True)
     ]
     return Parts(tuple(ends), (Piece(ends[0], at[0], 0.0, 0.0), *inner, Piece(ends[-1], at[-1], 0.0, 0.0)))
-
-
-@dataclass(frozen=True)
-class Given:
-    """In place of `Lines`: what a row counts is given."""
-
-    parts: Parts
-    sharp: Sequence[Any] = ()
-
-    @property
-    def slopes(self) -> Mapping[Side, Terms]:
-        return self.parts.arms(self.parts.ends[len(self.parts.ends) // 2], 0.0)
-
-    @property
-    def added(self) -> Mapping[str, Mapping[Side, Terms]]:
-        return {}
 
 
 def squares(plan: Plan, parts: Parts, code: int | None = None, centre: float | None = None) -> Iterator[Statement]:

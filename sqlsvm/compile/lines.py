@@ -15,7 +15,6 @@ and for functions that are added up, such as psi*(u),
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -26,7 +25,7 @@ from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.parameters import BUCKETS
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Change, Piecewise
-from sqlsvm.solve.loss.arms import Side, Terms, bends, conjugates, slopes, split_of, values
+from sqlsvm.solve.loss.arms import Parts, Side, Terms, bends, conjugates, slopes, split_of, values
 from sqlsvm.sql import Named
 
 ADDED = "functions of the join"
@@ -120,22 +119,25 @@ def _sizes(arms: Mapping[Side, Terms]) -> Array:
     return found
 
 
-class Counting(Protocol):
-    """What the statements need to know of `Lines`."""
+@dataclass(frozen=True)
+class Given:
+    """In place of `Lines`: what a row counts is given."""
+
+    parts: Parts
+    sharp: Sequence[Change] = ()
 
     @property
-    def slopes(self) -> Mapping[Side, Terms]: ...
+    def slopes(self) -> Mapping[Side, Terms]:
+        return self.parts.arms(self.parts.ends[len(self.parts.ends) // 2], 0.0)
 
     @property
-    def added(self) -> Mapping[str, Mapping[Side, Terms]]: ...
-
-    @property
-    def sharp(self) -> Sequence[Change]: ...
+    def added(self) -> Mapping[str, Mapping[Side, Terms]]:
+        return {}
 
 
 @dataclass(frozen=True)
 class Meeting:
-    lines: Counting
+    lines: Lines | Given
     messages: Messages
     one_sided: bool = False  # is the value of right entries of no use?
     only: exp.Expression | None = None  # which left entries have lines, if not all
