@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -31,17 +32,22 @@ LABELLED, CODED, SQUARED = OF_LABEL = "labelled", "coded", "squared"
 
 
 @dataclass(frozen=True)
-class Number:
-    """An output that is a number, a term of one, or the label as a number."""
-
+class Category:
     place: int
     name: str
     relation: str
     value: exp.Expression
+    letter: ClassVar[str] = "v"
 
     @property
     def column(self) -> str:
-        return f"x{self.place}"
+        return f"{self.letter}{self.place}"
+
+
+class Number(Category):
+    """An output that is a number, a term of one, or the label as a number."""
+
+    letter = "x"
 
     def is_known(self, table: str) -> exp.Expression:
         size = exp.Abs(this=sql.column(self.column, table))
@@ -58,18 +64,6 @@ class NumberFacts:
     mean: float  # nan if it is never known, like the next two
     least: float
     largest: float
-
-
-@dataclass(frozen=True)
-class Category:
-    place: int
-    name: str
-    relation: str
-    value: exp.Expression
-
-    @property
-    def column(self) -> str:
-        return f"v{self.place}"
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from sqlsvm.query.sources import from_items
 
 MET = f"{sql.WORKING}met"
 Names = Mapping[exp.Column, str]
+Met = tuple[str, list[exp.Expression]]  # a relation, and expressions over it
 
 
 class Asked(NamedTuple):
@@ -42,13 +43,6 @@ class Asked(NamedTuple):
 
     expressions: Sequence[exp.Expression]
     refusal: QueryError
-
-
-class Met(NamedTuple):
-    """The same over that relation."""
-
-    alias: str
-    expressions: list[exp.Expression]
 
 
 class Step(NamedTuple):
@@ -155,7 +149,7 @@ def brought(query: FeatureQuery, facts: Facts, asked: Sequence[Asked]) -> tuple[
         if foreign := [c for c in columns if c.table != alias]:
             query, names[alias] = meeting.joined(query, alias, steps.values(), foreign)
     each = zip(places, asked, strict=True)
-    return query, [Met(alias, [_over(alias, e, names[alias]) for e in values]) for (alias, _), (values, _) in each]
+    return query, [(alias, [_over(alias, e, names[alias]) for e in values]) for (alias, _), (values, _) in each]
 
 
 @dataclass(frozen=True)

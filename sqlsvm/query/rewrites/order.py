@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import permutations, product
-from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -169,15 +168,6 @@ FEW = 100  # with fewer pairs of equal keys for each row, the database joins the
 MOST_LINES = 2  # the nodes of a row on one line are multiplied by those on the others
 
 
-class Ordered(NamedTuple):
-    """A condition as ends of an interval around a point, seen from one side."""
-
-    spans: str
-    points: str
-    point: exp.Expression
-    ends: tuple[End, ...]
-
-
 def bridges(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     """Of each pair of relations that meet in no row."""
     if not isinstance(query, Parsed):
@@ -235,11 +225,12 @@ def _lines(conditions: Sequence[exp.Expression], pair: Sequence[str]) -> Iterato
             )
 
 
-def _seen(condition: exp.Expression, pair: Sequence[str]) -> Iterator[Ordered]:
+def _seen(condition: exp.Expression, pair: Sequence[str]) -> Iterator[Line]:
+    """As ends of an interval around a point, seen from each side."""
     for spans, points in permutations(pair):
         if found := list(_ends(condition, spans, points)):
             (point, *_), ends = zip(*found, strict=True)
-            yield Ordered(spans, points, point, ends)
+            yield Line(spans, points, point, ends)
 
 
 def _ends(condition: exp.Expression, spans: str, points: str) -> Iterator[tuple[exp.Expression, End]]:
