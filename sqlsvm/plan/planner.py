@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.errors import OptionError
 from sqlsvm.options import Counting
 from sqlsvm.plan.catalog import Catalog
@@ -127,8 +128,8 @@ def _is_close(plan: Plan, catalog: Catalog) -> bool:
 
 def _at_once(plan: Plan, catalog: Catalog) -> tuple[Plan, float]:
     """The plan with one scan, and what that costs for each row of the core. The columns of a node are joined, or else
-    looked up by place if that costs less."""
-    if plan.centre is not None or plan.design.dictionaries:
+    looked up by place if that costs less. Sums that are too wide for one statement would score the rows in each."""
+    if plan.centre is not None or plan.design.dictionaries or len(plan.design.coordinates) > sql.WIDEST:
         return plan, inf
     core, rates, placed = plan.bags[0].core, catalog.engine.rates, {}
     rows, columns = node_rows(plan.tree, catalog, core), {n: _columns(plan, n) for n in plan.bags[0].nodes if n != core}

@@ -31,8 +31,15 @@ def star(engine: Engine, columns: int, facts: int = 60, rows: int = 6, step: int
 
 @pytest.mark.parametrize(
     ("columns", "facts", "rows", "at_once"),
-    [(18, 200_000, 6, True), (40, 200_000, 6, False), (40, 10_000, 6, True), (18, 200_000, 20_000, False)],
-    ids=["few columns", "many", "few rows, so statements take longer", "no cache has the columns"],
+    [
+        (18, 200_000, 6, True),
+        (40, 200_000, 6, False),
+        (40, 10_000, 6, True),
+        (18, 200_000, 20_000, False),
+        (1590, 10, 6, True),
+        (1600, 10, 6, False),
+    ],
+    ids=["few columns", "many", "few rows, so statements take longer", "no cache has the columns", "wide", "too wide"],
 )
 def test_columns_are_joined_where_that_costs_less(
     duckdb: Engine, columns: int, facts: int, rows: int, at_once: bool
