@@ -221,8 +221,9 @@ MAP_FORMS = {
     "date": "date:COLUMN",
     "pca": "pca:K",
     "net": "net:TABLE[:D]",
+    "trees": "trees[:NUMBER[:LEAVES]]",
 }
-_MAP = re.compile(rf"auto|({'|'.join(MAP_FORMS)}):.+", re.DOTALL)
+_MAP = re.compile(rf"auto|trees|({'|'.join(MAP_FORMS)}):.+", re.DOTALL)
 MAPS = Texts("maps", _MAP, f"of the form {', '.join(MAP_FORMS.values())} or auto", "MAP")
 
 

@@ -83,13 +83,13 @@ class Start:
 class Has:
     """A list with an item that begins so."""
 
-    start: str
+    start: str | tuple[str, ...]
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, tuple) and any(item.startswith(self.start) for item in value)
 
     def __str__(self) -> str:
-        return self.start
+        return self.start if isinstance(self.start, str) else " or ".join(self.start)
 
 
 def _or(words: tuple[object, ...]) -> str:
@@ -142,7 +142,7 @@ def refuse(facts: Facts, stage: Stage = "typed") -> None:
 
 GIVEN, MISSING = Given(), Missing()
 CHOOSES, NOTHING_CHOSEN = Is((AUTO,)), dict.fromkeys(CHOSEN, Not((AUTO,)))
-CUTS, NET = ("dane", "bundle"), Has("net:")
+CUTS, NET, LEARNS = ("dane", "bundle"), Has("net:"), Has(("net:", "trees"))
 DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
 DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
 UNSEEN = "add --folds 5, or --holdout 0.2"
@@ -267,8 +267,8 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule(unseen, ("probability",), "--probability needs rows that the training has not seen", UNSEEN)
     said = "--folds and --holdout both leave out rows to measure the model"
     yield Rule({"folds": GIVEN}, ("holdout",), said, "give one of them")
-    said = "--folds takes no --map net with --by: each group would learn a network in each fold"
-    yield Rule({"map": NET, "by": GIVEN}, ("folds",), said, HOLDOUT)
+    said = "--folds takes no --map net or trees with --by: each group would learn them in each fold"
+    yield Rule({"map": LEARNS, "by": GIVEN}, ("folds",), said, HOLDOUT)
     said = "--split-by says which rows stay together in --holdout and --folds, and where --lambda is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("split_by",), said, UNSEEN)
     said = "--time says which rows of --holdout and --folds are later, and where --lambda is auto"

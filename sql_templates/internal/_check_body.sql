@@ -35,8 +35,8 @@ DECLARE
         ORDER BY c.n
         LIMIT 1);
 BEGIN
-    IF body @@ '$.format > 21' THEN
-        RAISE EXCEPTION USING ERRCODE = 'SV005', MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 21)',
+    IF body @@ '$.format > 22' THEN
+        RAISE EXCEPTION USING ERRCODE = 'SV005', MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 22)',
                              model, version, body ->> 'format'),
             HINT = 'With a newer sqlsvm type: sqlsvm upgrade --dsn URL';
     ELSIF wrong IS NOT NULL OR body ->> 'version' IS DISTINCT FROM version::text THEN

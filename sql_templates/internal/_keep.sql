@@ -32,7 +32,7 @@ BEGIN
         'label_centre', p.design -> 'label_centre', 'label_width', sqlsvm._label_width(p, wanted -> 'problem' ->> 'scale'),
         'options', wanted, 'trained_on', p.design -> 'trained_on' || jsonb_build_object('database', 'postgresql:///' || current_database(),
             'rows', p.rows),
-        'format', 21, 'threshold', coalesce(sqlsvm._dot(sqlsvm._from_raw(p, ARRAY(SELECT t / p.n FROM unnest(p.total) AS t)), beta)
+        'format', 22, 'threshold', coalesce(sqlsvm._dot(sqlsvm._from_raw(p, ARRAY(SELECT t / p.n FROM unnest(p.total) AS t)), beta)
             + (p.design -> 'cut' ->> 'at')::float8 * (p.design -> 'cut' ->> 'spread')::float8, 0),
         'notes', CASE WHEN at.nothing AND at.gap > (wanted -> 'effort' ->> 'tol')::float8 THEN jsonb_build_array(format(
             'the objective is at most %s, which is what rounding may add to sums of such numbers: it may be 0', trim(to_char(at.objective_upper, '9.9EEEE'))))

@@ -53,7 +53,7 @@ def fold_by_fold(
     training, began = next(iter(trainings.values())), perf_counter()
     query = labelled(engine, text, replace(training, map=()))
     rounds = training.parts.split(query, Facts(engine)).rounds
-    said = "note: each fold learns a network of its own and shares no pass: %s folds take about as long as %s trainings"
+    said = "note: each fold learns maps of its own and shares no pass: %s folds take about as long as %s trainings"
     steps.log(NOTE, said, len(rounds), len(rounds))
     missed = Missed(len(rounds), Counter[str](), list[DataError]())
     for fold in range(len(rounds)):

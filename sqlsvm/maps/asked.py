@@ -7,7 +7,7 @@ So are the examples that a network learns from: they are drawn (run/mapping.py).
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.engine.base import Engine, Kind, StatementError, Values
 from sqlsvm.errors import DataError, OptionError, only_finite
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
@@ -47,11 +47,33 @@ ExamplesOf = Callable[[Sequence[Feature], int], "Examples"]
 
 
 @dataclass(frozen=True)
+class LabelledRows:
+    """Rows of the join with their labels."""
+
+    columns: Mapping[str, Values]
+    """Numbers, nan for NULL, and categories, None for NULL."""
+    kinds: Mapping[str, Kind]
+    bags: Sequence[Sequence[str]]
+    """The columns of each, that of the label first."""
+    y: Array
+    """-1 and 1 of two classes, or a column for each of several; a number of deviation 1."""
+    signed: bool
+
+    def is_category(self, name: str) -> bool:
+        return self.kinds[name] == "categorical"
+
+
+LabelledOf = Callable[[Sequence[Feature], int], LabelledRows]
+"""Values of some columns in at most so many rows, of which none chooses how to train."""
+
+
+@dataclass(frozen=True)
 class OfJoin:
     """What maps may ask of the join."""
 
     axes: AxesOf
     examples: ExamplesOf
+    labelled: LabelledOf
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sqlsvm.kernel.functions import Kernel
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import MEDIAN_OF, Array, Asked, OfJoin, numbers_of, squared_distances
 from sqlsvm.maps.mapped import Mapped
+from sqlsvm.maps.trees import trees
 from sqlsvm.neural.kernels import Between
 from sqlsvm.neural.layers import Dense
 from sqlsvm.neural.network import Network, connected
@@ -337,7 +338,8 @@ FEWEST = 3  # A number with fewer values has no curve
 def resolved(engine: Engine, query: FeatureQuery, maps: Sequence[str], seed: int, join: OfJoin) -> tuple[Mapped, ...]:
     """The facts that they need are read from the tables."""
     asked = [Asked(engine, query, seed, map, join) for map in maps if map != "auto"]
-    found = [MAPS[each.kind](each) for each in asked]
+    found = [MAPS[each.kind](each) for each in asked if each.kind != "trees"]
+    found += (made for each in asked if each.kind == "trees" for made in trees(each))
     if "auto" in maps:
         taken = {name for each in found if each.replaces for name in each.columns}
         found += (spline(each) for each in _auto(engine, query, seed, join) if each.parts[0] not in taken)

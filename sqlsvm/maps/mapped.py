@@ -1,7 +1,7 @@
 """A map with all its constants: what it adds to a query, and what a stored model keeps of it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Annotated, Literal, NamedTuple
 
@@ -21,7 +21,12 @@ from sqlsvm.reading import Misread
 
 KNOWN = "known:"  # of a map that tells whether its column is NULL
 
+TREES = "trees:"
+"""Of a map whose formulas read NULLs themselves: a comparison with NULL is not true, in SQL and of a nan."""
+
 Formula = Annotated[str, formula.read]
+Code = tuple[object, float]
+"""A category, and the number that stands for it."""
 
 
 class Made(NamedTuple):
@@ -46,6 +51,13 @@ class Mapped:
     replaces: bool = True  # are `columns` no features of their own any more?
     note: str = ""  # what its user should know
     booleans: tuple[str, ...] = ()  # those of `columns` that are true or false: to the formulas 1 and 0
+    codes: Mapping[str, tuple[Code, ...]] = field(default_factory=dict)
+    """Those of `columns` that have categories: to the formulas these numbers, and 0 for all others and for NULL."""
+
+    @property
+    def takes_nulls(self) -> bool:
+        """Are the new columns never NULL?"""
+        return self.map.startswith(TREES)
 
     @property
     def otherwise(self) -> float | None:
@@ -54,12 +66,15 @@ class Mapped:
 
     def kind_of(self, name: str) -> Literal["numeric", "boolean", "categorical"]:
         """Of one of `columns`."""
-        return "boolean" if name in self.booleans else self.kind
+        return "boolean" if name in self.booleans else "categorical" if name in self.codes else self.kind
 
     def operand(self, name: str, value: exp.Expression) -> exp.Expression:
         """A value of one of `columns` as the formulas read it."""
         if self.kind_of(name) == "boolean":
             return sql.by_truth(value, sql.number(1), sql.number(0))
+        if name in self.codes:
+            pairs = ((exp.convert(category), formula.number(code)) for category, code in self.codes[name])
+            return sql.match(value.copy(), pairs, formula.number(0))
         return sql.double(value.copy()) if self.kind == "numeric" else sql.text(value.copy())
 
     def values(self, operands: Sequence[Values]) -> dict[str, Values]:
@@ -87,17 +102,19 @@ class Mapped:
             return Made(values)
         known, names = sql.named(f"{prefix}_known", alias), [f"{prefix}_{n}" for n in range(len(operands))]
         layers = [{name: Computed(value, frozenset()) for name, value in zip(names, operands, strict=True)}]
-        layers[0][known.name] = Computed(present, frozenset())
+        if not self.takes_nulls:
+            layers[0][known.name] = Computed(present, frozenset())
         for place, step in enumerate((*self.steps, tuple(self.formulas.values()))):
             read, operands = names, [sql.named(name, alias) for name in names]
             names = [f"{prefix}_{place}_{n}" for n in range(len(step))]
             layers.append({name: _computed(text, operands, read) for name, text in zip(names, step, strict=True)})
-        layers[-1] = {
-            name: Computed(sql.case(known.copy(), c.value), c.reads | {known.name}, known.name)
-            for name, c in layers[-1].items()
-        }
         more = [Column(name, "double precision", "numeric") for name in names]
-        more.append(Column(known.name, "boolean", "boolean"))
+        if not self.takes_nulls:
+            layers[-1] = {
+                name: Computed(sql.case(known.copy(), c.value), c.reads | {known.name}, known.name)
+                for name, c in layers[-1].items()
+            }
+            more.append(Column(known.name, "boolean", "boolean"))
         return Made([sql.named(name, alias) for name in names], tuple(layers), tuple(more))
 
 

@@ -14,7 +14,7 @@ from sqlsvm.engine.base import Spelling, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.kernel.rows import Joined
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import Model, Term, checked_term
+from sqlsvm.model.model import Model, Term, checked_term, code_of
 from sqlsvm.model.weights import Weight
 from sqlsvm.query.names import column_of
 from sqlsvm.times import TIMES, TimeKind
@@ -122,9 +122,12 @@ def mapped_columns(each: Mapped, frame: Frame, times: Mapping[str, TimeKind] = N
     own = [_column(frame, name) for name in each.columns]
     if each.kind == "numeric":
         given = [
-            numbers(name, values, times.get(name, "numeric")) for name, values in zip(each.columns, own, strict=True)
+            _term(code_of(each, name), values, "")
+            if name in each.codes
+            else numbers(name, values, times.get(name, "numeric"))
+            for name, values in zip(each.columns, own, strict=True)
         ]
-        missing = np.isnan(given).any(axis=0)
+        missing = np.isnan(given).any(axis=0) & (not each.takes_nulls)
         return {name: np.where(missing, np.nan, values) for name, values in each.values(given).items()}
     missing = np.array([_is_missing(value) for value in own[0].tolist()], dtype=bool)
     texts = np.array(["" if gone else _as_text(value) for gone, value in zip(missing, own[0].tolist(), strict=True)])

@@ -54,7 +54,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 21
+FORMAT = 22
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -125,6 +125,13 @@ class Term:
     def coded(self) -> "Term":
         """The same with the place of each category, from 1, in place of its weight."""
         return replace(self, weights=tuple(replace(w, weight=float(n)) for n, w in enumerate(self.weights, 1)))
+
+
+def code_of(each: Mapped, name: str) -> Term:
+    """A column of a map that has categories, with the numbers that stand for them in place of weights."""
+    weights = tuple(Weight(name, category, code, code) for category, code in each.codes[name])
+    kind: TermKind = "categorical" if not weights or isinstance(weights[0].category, str) else "numeric"
+    return Term(name, weights, kind, "exact")
 
 
 def checked_term(terms: Mapping[str, Term], feature: str) -> Term:

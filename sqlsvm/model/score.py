@@ -22,7 +22,7 @@ from sqlsvm.kernel.functions import DEGREE, Kernel
 from sqlsvm.maps import formula
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.literals import exact, literal
-from sqlsvm.model.model import Model, Term, checked_term
+from sqlsvm.model.model import Model, Term, checked_term, code_of
 from sqlsvm.model.probability import STEEPEST, Probability
 from sqlsvm.model.support import Support, SupportTable
 from sqlsvm.plan.design import as_number
@@ -366,13 +366,18 @@ def _map_terms(
 def mapped_values(each: Mapped, columns: Sequence[Operand]) -> tuple[exp.Subquery | None, dict[str, Operand]]:
     """What a map makes, by feature, and the rows that these values read if the map has steps."""
     present = sql.every(sql.not_null(column.value) for column in columns)
-    is_number = each.kind == "numeric"
-    operands = [as_number(c.value, c.kind) if is_number else sql.text(c.value.copy()) for c in columns]
+    read, is_number = zip(each.columns, columns, strict=True), each.kind == "numeric"
+    operands = [
+        _category_weight(code_of(each, name), c, "")
+        if name in each.codes
+        else (as_number(c.value, c.kind) if is_number else sql.text(c.value.copy()))
+        for name, c in read
+    ]
     rows, operands = each.stepped(operands, STEPS)
-    values = {
-        name: Operand(sql.case(present.copy(), formula.applied(text, operands)), "numeric")
-        for name, text in each.formulas.items()
-    }
+    made = {name: formula.applied(text, operands) for name, text in each.formulas.items()}
+    if not each.takes_nulls:
+        made = {name: sql.case(present.copy(), value) for name, value in made.items()}
+    values = {name: Operand(value, "numeric") for name, value in made.items()}
     return sql.derived(rows, STEPS) if rows else None, values
 
 

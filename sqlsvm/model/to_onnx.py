@@ -16,7 +16,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
 from sqlsvm.maps import formula
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import AS_GROUPS, Model, Term
+from sqlsvm.model.model import AS_GROUPS, Model, Term, code_of
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.to_sklearn import check_texts
 
@@ -102,13 +102,13 @@ def _mapped(made: _Graph, each: Mapped) -> dict[str, str]:
     """The new columns of a map; NaN where a column that it reads is."""
     if each.kind != "numeric":
         raise OptionError(f"ONNX has no MD5, which --map {each.map} computes", hint="export it as sql, json or sklearn")
-    missing = made.node("IsNaN", made.node("Sum", *each.columns))
-    operands = list(each.columns)
+    operands = [_category(made, code_of(each, name)) if name in each.codes else name for name in each.columns]
+    missing = made.node("IsNaN", made.node("Sum", *operands))
     for step in each.steps:
         operands = [_formula(made, formula.tree(text), operands) for text in step]
     nan = made.constant(np.array([[np.nan]]))
     values = {name: _formula(made, formula.tree(text), operands) for name, text in each.formulas.items()}
-    return {name: made.node("Where", missing, nan, value) for name, value in values.items()}
+    return values if each.takes_nulls else {n: made.node("Where", missing, nan, v) for n, v in values.items()}
 
 
 _OPERATORS = {

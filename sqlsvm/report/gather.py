@@ -97,7 +97,8 @@ def gather_from(engine: Engine, model: Model, *, offload: bool | None = None) ->
 
 
 def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
-    read = [each.columns[0] for each in model.maps if len(each.columns) == 1 and each.kind == "numeric"]
+    alone = [(each, each.columns[0]) for each in model.maps if len(each.columns) == 1]
+    read = [name for each, name in alone if each.kind_of(name) != "categorical"]
     return histograms(engine, unmapped(engine, stored_query(engine, model), options_of(model), read), read)
 
 

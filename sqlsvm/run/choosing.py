@@ -85,7 +85,7 @@ def settle(training: "Training", each: "Problems") -> Settled:
     """The training with what is chosen for it."""
     problem = each.of(training.named_loss)[0]
     whole, of = by_unit(training, problem, each.drawn(training))
-    drawn = few(whole, most_of(whole), training.seed)
+    drawn = few(_choosing(problem, whole), most_of(whole), training.seed)
     folds, time = Folds(PARTS, training.seed, training.split_by), problem.plan.tree.query.time
     labelled, gap = Labelled.of(problem, drawn), time.span(training.gap) if time else 0.0
     parts = [part for part in parts_of(folds, drawn, gap) if labelled.allows(part)]
@@ -316,15 +316,19 @@ def most_of(drawn: Drawn) -> int:
     return int(MOST * max(1.0, min(MORE, repeated)))
 
 
+def _choosing(problem: Data, drawn: Drawn) -> Drawn:
+    """Without the rows that trees have grown on."""
+    has_trees = any(each.takes_nulls for each in problem.plan.tree.query.maps)
+    return drawn.take(np.flatnonzero(~drawn.grows)) if has_trees else drawn
+
+
 def few(drawn: Drawn, most: int, seed: int) -> Drawn:
     """About so many rows, with all rows that are of one row of the label's relation, or of one entity."""
     if len(drawn.codes) <= most:
         return drawn
     different, places = np.unique(drawn.marks.get(ENTITY, drawn.marks[ROW]), return_inverse=True)
     order = np.random.default_rng(seed).permutation(len(different))
-    kept = np.flatnonzero(order[places] < len(different) * most / len(drawn.codes))
-    marks = {name: values[kept] for name, values in drawn.marks.items()}
-    return Drawn(drawn.rows.take(kept), drawn.codes[kept], drawn.weights[kept], marks=marks)
+    return drawn.take(np.flatnonzero(order[places] < len(different) * most / len(drawn.codes)))
 
 
 def parts_of(folds: Folds, drawn: Drawn, gap: float = 0.0) -> list[Part]:

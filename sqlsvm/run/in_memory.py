@@ -16,16 +16,18 @@ from sqlsvm.plan.design import OTHER, Coordinate, Design, Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values
 from sqlsvm.plan.target import CODE, Target
-from sqlsvm.query.ir import MARKS
+from sqlsvm.query.ir import ENTITY, MARKS, ROW
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.measuring import checked_products, without_flat
-from sqlsvm.solve.arrays import Array, Indices, Singles
+from sqlsvm.solve.arrays import Array, Indices, Mask, Singles
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.rows import SampleRows
 from sqlsvm.solve.threads import fitting_threads
 
 T = TypeVar("T", np.float32, np.float64)
 
+GROWS = 2
+"""One of so many rows of the label's relation is for trees."""
 AT_ONCE = 4096
 """Rows that are written column by column while they are in the processor's cache."""
 
@@ -43,6 +45,15 @@ class Drawn:
     """The number of the row of the label's relation that each is of, if that was asked for."""
     marks: Rows = field(default_factory=dict)
     """What each tells of that row (rewrites/marks.py), if the plan says so."""
+
+    @property
+    def grows(self) -> Mask:
+        """Which rows are for trees: of an entity all or none. The others choose how to train."""
+        return np.asarray(self.marks.get(ENTITY, self.marks[ROW]) % GROWS == 0.0)
+
+    def take(self, rows: Indices) -> "Drawn":
+        marks = {name: values[rows] for name, values in self.marks.items()}
+        return Drawn(self.rows.take(rows), self.codes[rows], self.weights[rows], marks=marks)
 
     def as_sample(self, target: Target, origin: float | None) -> Sample:
         """With their signs and origins; `origin` is the one that classes have."""

@@ -1,34 +1,38 @@
 """The maps that options ask for, with their constants: facts about the data, or learned from rows with their labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sqlsvm.maps.asked import ExamplesOf, OfJoin
+from sqlsvm.engine.base import Values
+from sqlsvm.maps.asked import ExamplesOf, LabelledOf, LabelledRows, OfJoin
 from sqlsvm.maps.kinds import resolved
 from sqlsvm.maps.mapped import Mapped, known
 from sqlsvm.neural.training import Examples
-from sqlsvm.options import INDICATOR, NUMBER_LOSSES, ClassWeights
+from sqlsvm.options import INDICATOR, MEANS, NUMBER_LOSSES, ClassWeights
+from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.preflight import ProblemOptions, naming_features
 from sqlsvm.plan.scaling import Element, Scaling
-from sqlsvm.plan.target import Target
+from sqlsvm.plan.target import Target, numbers_in
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.split import HeldOut, grouped, marked
+from sqlsvm.query.rewrites import rewritten
+from sqlsvm.query.rewrites.split import HeldOut, grouped, marked, telling
 from sqlsvm.run.components import axes_of
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.folding import prepared_part
-from sqlsvm.run.in_memory import Drawn
+from sqlsvm.run.in_memory import GROWS, Drawn
 from sqlsvm.run.offload import brought
 from sqlsvm.run.sampling import drawn_sample
-from sqlsvm.run.workspace import Workspace
+from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
 
-HOW: Any = {"nulls": "drop", "scale": "standard", "intercept": True}
+HOW: Any = {"scale": "standard", "intercept": True}
 
 
 def examples_of(
@@ -39,25 +43,72 @@ def examples_of(
     *,
     offload: bool | None = None,
     held: HeldOut | None = None,
-) -> ExamplesOf:
-    """All classes have as many examples. Rows in which a column is NULL, and those held out, are none."""
+) -> tuple[ExamplesOf, LabelledOf]:
+    """Rows that are held out are none. Of networks, all classes have as many examples, and none has a NULL. Of trees,
+    half of the rows are examples: the others choose how to train."""
+    if isinstance(options, Training) and options.takes_numbers and numbers_in(facts.engine, query):
+        options = options.of_numbers()
     weights: ClassWeights = "none" if options.loss in NUMBER_LOSSES else "balanced"
-    asked = replace(options, map=(), top=(), by=None, constrain=(), class_weight=weights, **HOW)
-
-    def opened(work: Workspace, rows: FeatureQuery) -> Data:
-        return prepared_part(work, rows, asked, held, "train") if held else prepared(work, rows, asked)
+    bare = replace(options, map=(), top=(), by=None, constrain=(), **HOW)
+    of_networks = replace(bare, nulls="drop", class_weight=weights)
+    of_trees = replace(bare, nulls="mean" if options.nulls in MEANS else "drop")
+    by = options.split_by if isinstance(options, Training) else None
 
     def examples(columns: Sequence[Feature], size: int) -> Examples:
-        rows, engine = replace(marked(held)(query, facts), features=tuple(columns), audited=()), facts.engine
-        with (
-            naming_features(engine, rows),
-            brought(engine, rows, offload) as (here, rows),
-            reading(here, rows) as (work, rows),
-        ):
-            problem = opened(work, rows)
+        rows = replace(marked(held)(query, facts), features=tuple(columns))
+        with _opened(facts, rows, of_networks, offload, held) as problem:
             return _examples(problem, drawn_sample(problem, int(min(size, problem.rows)), seed), columns)
 
-    return examples
+    def labelled(columns: Sequence[Feature], size: int) -> LabelledRows:
+        rows = rewritten(replace(query, features=tuple(columns)), facts, marked(held), telling(by))
+        with _opened(facts, rows, of_trees, offload, held) as problem:
+            problem = replace(problem, plan=problem.plan.telling)
+            return _labelled(problem, drawn_sample(problem, int(min(GROWS * size, problem.rows)), seed), columns)
+
+    return examples, labelled
+
+
+@contextmanager
+def _opened(
+    facts: Facts, rows: FeatureQuery, options: ProblemOptions, offload: bool | None, held: HeldOut | None
+) -> Iterator[Data]:
+    engine, rows = facts.engine, replace(rows, audited=())
+    with (
+        naming_features(engine, rows),
+        brought(engine, rows, offload) as (here, rows),
+        reading(here, rows) as (work, rows),
+    ):
+        yield prepared_part(work, rows, options, held, "train") if held else prepared(work, rows, options)
+
+
+def _labelled(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> LabelledRows:
+    """In an order that does not depend on how they were read."""
+    design, target, rows = problem.plan.design, problem.plan.design.target, np.flatnonzero(drawn.grows)
+    nulls = {c.feature: c.column for c in design.coordinates if c.role == "missing"}
+    found: dict[str, Values] = {}
+    for e in problem.scaling.numbers:
+        if e.feature:
+            values = _values(problem.scaling, drawn.rows, e)[rows]
+            gone = drawn.marks[nulls[e.feature]][rows] if e.feature in nulls else False
+            found[e.feature] = np.where(gone, np.nan, values)
+    for d in design.dictionaries:
+        if all(type(category) in (str, int) for category in without_other(d.categories)):
+            known = np.array([*d.categories, None], dtype=object)
+            places = drawn.rows.ones[rows, d.number] - (d.offset - problem.scaling.unkept)
+            found[d.feature] = known[np.where(drawn.rows.ones[rows, d.number] < drawn.rows.width, places, -1)]
+            found[d.feature][found[d.feature] == OTHER] = None
+    kinds, plan = {f.name: f.kind for f in columns}, problem.plan
+    y = _alike(drawn.codes[rows], target)
+    keys = (np.array([str(v) for v in found[n]]) if kinds[n] == "categorical" else found[n] for n in found)
+    order = np.lexsort((*keys, *y.T))
+    relations = {f.name: f.relation for f in columns}
+    bags = sorted(plan.bags, key=lambda bag: plan.label_node not in bag.nodes)
+    aliases = [{alias for node in bag.nodes for alias in plan.tree.nodes[node]} for bag in bags]
+    own = [[name for name in found if relations[name] in each] for each in aliases]
+    columns_of = {name: found[name][order] for each in own for name in each}
+    return LabelledRows(
+        columns_of, kinds, [each for each in own if each], y[order], bool(target.signed or target.classes)
+    )
 
 
 def _examples(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> Examples:
@@ -96,8 +147,8 @@ def maps_asked(
 ) -> tuple[Mapped, ...]:
     """Rows that are `held` out are no examples."""
     axes = axes_of(facts.engine, query, options, offload=offload)
-    examples = examples_of(facts, grouped(query, facts), options, seed, offload=offload, held=held)
-    found = resolved(facts.engine, query, options.map, seed, OfJoin(axes, examples))
+    learned = examples_of(facts, grouped(query, facts), options, seed, offload=offload, held=held)
+    found = resolved(facts.engine, query, options.map, seed, OfJoin(axes, *learned))
     if options.nulls == INDICATOR:
         found += tuple(known(facts, query, [name for each in found for name in each.formulas]))
     return found

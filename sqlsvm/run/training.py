@@ -25,7 +25,7 @@ from sqlsvm.options import (
 from sqlsvm.plan.constraints import constraint, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Folds, HeldOut, Holdout, OfFold
-from sqlsvm.rules import CUTS, NET, refuse
+from sqlsvm.rules import CUTS, LEARNS, refuse
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
@@ -255,7 +255,7 @@ class Training(Effort, ProblemOptions):
     @property
     def learns_in_folds(self) -> bool:
         """Has each fold a network of its own?"""
-        return bool(self.folds) and self.fold is None and self.map in NET
+        return bool(self.folds) and self.fold is None and self.map in LEARNS
 
     @property
     def shares_folds(self) -> bool:

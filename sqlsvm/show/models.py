@@ -11,6 +11,7 @@ from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS, STRENGTHS
 from sqlsvm.paper import columns, facts, on_paper
+from sqlsvm.show.leaves import leaves
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
 from sqlsvm.times import TIMES
@@ -161,6 +162,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "features", f"{len(model.features)}{'' if model.support else f', with {weights} weights'}"
     yield from vectors(model)
     yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
+    yield from (("leaf", line) for line in leaves(model))
     yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))

@@ -53,6 +53,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "top": {"top": ["tone:2", "month:4"]},
     "maps": {"map": ["spline:x:4", "poly2:d", "nystroem:d:3", "net:d:2", "bins:size:4", "fourier:f:5"]},
     "components": {"map": ["pca:3"]},
+    "trees": {"map": ["trees:12:4", "spline:x:4"]},
     "logistic": {"loss": "logistic"},
     "far": {"map": ["spline:z:2"]},
 }

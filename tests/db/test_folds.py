@@ -441,7 +441,7 @@ def test_each_fold_learns_a_network_of_its_own(
     text, asked = "SELECT t.y, t.x, t.z, t.n FROM crossed t", training(map=("net:t:2",), folds=2, time=time, lam=1e-2)
     with caplog.at_level(NOTE):
         (model,) = trained(duckdb, text, {"m": asked})
-    assert "each fold learns a network of its own and shares no pass: 2 folds take about as long" in caplog.text
+    assert "each fold learns maps of its own and shares no pass: 2 folds take about as long" in caplog.text
     assert len(model.validation["accuracy"].folds) == 2
     for fold, accuracy in enumerate(model.validation["accuracy"].folds):
         (one,) = train_each(duckdb, text, {"m": replace(asked, fold=fold)})

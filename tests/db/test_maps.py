@@ -42,6 +42,7 @@ from sqlsvm.run.components import axes_of
 from sqlsvm.run.mapping import examples_of
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
+from sqlsvm.show.leaves import leaves
 from tests.db.test_golden import written
 from tests.evaluating import evaluate_model
 from tests.ground import svm
@@ -70,7 +71,7 @@ def table(engine: Engine) -> tuple[str, dict[str, Values]]:
 
 def join_of(engine: Engine, query: FeatureQuery) -> OfJoin:
     options = ProblemOptions(label="y")
-    return OfJoin(axes_of(engine, query, options), examples_of(Facts(engine), query, options, 3))
+    return OfJoin(axes_of(engine, query, options), *examples_of(Facts(engine), query, options, 3))
 
 
 def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple[tuple[Mapped, ...], dict[str, Values]]:
@@ -235,6 +236,7 @@ def with_maps(engine: Engine, query: str, model: Model) -> str:
             inner = f"SELECT {value.sql(engine.dialect)}"
             if rows is not None:
                 inner += f" FROM ({rows.sql(engine.dialect)}) AS m"
+            there = "TRUE" if each.takes_nulls else there
             more.append(f"CASE WHEN {there} THEN ({inner}) END AS {quoted(name)}")
     return f"SELECT {', '.join([*kept, *more])} FROM ({query}) AS q"
 
@@ -251,6 +253,10 @@ SHAPES: dict[str, tuple[Any, list[str]]] = {
     "network": (star, ["net:st:3", "net:s:4"]),
     "network with NULLs": (left_join, ["net:c:3"]),
     "categories": (categories, ["hash:city:6", "spline:price:3:1"]),
+    "trees": (star, ["trees:20:4"]),
+    "trees of NULLs": (left_join, ["trees:9"]),
+    "trees of categories": (categories, ["trees"]),
+    "trees of two bags": (JOINS["chain"], ["trees:30:3", "auto"]),
     "pca": (star, ["pca:3"]),
     "pca with NULLs": (left_join, ["pca:3"]),
 }
@@ -370,8 +376,8 @@ def test_a_network_finds_what_curves_do_not(engine: Engine) -> None:
     assert curved.objective < 0.5 * linear.objective
 
 
-def test_a_network_learns_from_no_row_that_is_held_out(engine: Engine) -> None:
-    """Whatever other maps there are, the rows are those that the training holds out."""
+def test_networks_and_trees_learn_from_no_row_that_is_held_out(engine: Engine) -> None:
+    """Whatever other maps there are, the rows are those that the training holds out. Trees leave some to choose by."""
     create, columns = crossed()
     build(engine, create)
     engine.copy_in(meant(engine, "crossed"), columns)
@@ -379,13 +385,33 @@ def test_a_network_learns_from_no_row_that_is_held_out(engine: Engine) -> None:
     options = ProblemOptions("y", map=("spline:x:3", "poly2:t", "pca:2"), by="n")
     final, query = labelled(engine, text, options, held=held), read_query(engine, text, label="y")
     used = [f for f in query.features if f.name in "xz"]
-    found = examples_of(Facts(engine), query, ProblemOptions("y"), 2, held=held)(used, 20_000)
+    examples, labelled_rows = examples_of(Facts(engine), query, ProblemOptions("y"), 2, held=held)
+    found, grown = examples(used, 20_000), labelled_rows(used, 20_000)
     seen = set(map(tuple, np.round(found.x, 2).tolist()))
+    half = set(map(tuple, np.round(np.column_stack([grown.columns[n] for n in "xz"]), 2).tolist()))
+    assert half < seen
+    assert 0.3 < len(half) / len(seen) < 0.7
     for part in PARTS:
         rows = part_of(part)(final, Facts(engine)).relation("t").rows([(f.expression.copy(), f.name) for f in used])
         known = set(map(tuple, np.column_stack(list(engine.fetch(rows).values())).tolist()))
         assert len(known) > 100
         assert seen & known == (seen if part == "train" else set())
+
+
+def test_trees_find_what_curves_do_not(engine: Engine) -> None:
+    """Of two classes, of more, and of numbers, on rows that were held out; and `show` says where they split."""
+    create, columns = crossed(2000)
+    build(engine, create)
+    engine.copy_in(meant(engine, "crossed"), columns)
+    text = "SELECT {}, t.x, t.z FROM crossed t"
+    corners = "CASE WHEN t.y THEN 'same' WHEN t.z > 0 THEN 'left' ELSE 'right' END AS y"
+    for label in ("t.y", corners):
+        svc = RelationalSVC(map=["trees:20:4"], holdout=0.3, lam=1e-3).fit(engine, text.format(label), "y")
+        assert (MEASURES["accuracy"].value(svc.evaluate()) or 0.0) > 0.9
+        assert label == corners or all("x" in line and "z" in line for line in leaves(svc.model_))
+    number = text.format("ABS(t.x - 1000) * t.z AS y")
+    linear, grown = (train(engine, "m", number, training(loss="squared", map=map)) for map in ((), ("trees:20:6",)))
+    assert grown.objective < 0.5 * linear.objective
 
 
 def test_the_estimator(engine: Engine) -> None:
@@ -416,6 +442,8 @@ BAD: list[tuple[str, type[SqlsvmError], str]] = [
     ("nystroem:st:41", OptionError, "st has 40 different rows, and so at most as many landmarks"),
     ("hash:size:5", OptionError, "size has no categories"),
     ("net:st:0", OptionError, "D must be a whole number from 1 to 100, not 0"),
+    ("trees:0", OptionError, "NUMBER must be a whole number from 1 to 1000, not 0"),
+    ("trees:9:1", OptionError, "LEAVES must be a whole number from 2 to 64, not 1"),
     ("net:shops", OptionError, "the query has no relation shops"),
     ("pca:0", OptionError, "K must be a whole number from 1 to 1000, not 0"),
     ("pca:6", OptionError, "the query has 5 numbers, which have 5 components"),
@@ -430,7 +458,7 @@ def test_bad_maps_are_refused(engine: Engine) -> None:
             train(engine, "m", query, training(map=(map,)))
         assert said in raised.value.message
         assert raised.value.hint
-    with pytest.raises(OptionError, match="--folds takes no --map net with --by"):
+    with pytest.raises(OptionError, match="--folds takes no --map net or trees with --by"):
         training(map=("net:st",), folds=3, by="k")
     with pytest.raises(OptionError, match="a list of maps, each of the form"):
         training(map=("splines:size",))
@@ -492,7 +520,10 @@ def test_a_null_stays_null(engine: Engine) -> None:
     "shape",
     [
         "star",
-        *(pytest.param(s, marks=pytest.mark.slow) for s in ("landmarks", "left join", "hash", "pca", "network")),
+        *(
+            pytest.param(s, marks=pytest.mark.slow)
+            for s in ("landmarks", "left join", "hash", "pca", "network", "trees of NULLs")
+        ),
     ],
 )
 def test_psql_trains_and_predicts(installed: Engine, installed_dsn: str, shape: str) -> None:
