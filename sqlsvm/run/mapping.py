@@ -60,7 +60,7 @@ def examples_of(
             return _examples(problem, drawn_sample(problem, int(min(size, problem.rows)), seed), columns)
 
     def labelled(columns: Sequence[Feature], size: int) -> LabelledRows:
-        rows = rewritten(replace(query, features=tuple(columns)), facts, marked(held), telling(by))
+        rows = replace(rewritten(query, facts, marked(held), telling(by)), features=tuple(columns))
         with _opened(facts, rows, of_trees, offload, held) as problem:
             problem = replace(problem, plan=problem.plan.telling)
             return _labelled(problem, drawn_sample(problem, int(min(GROWS * size, problem.rows)), seed), columns)
