@@ -200,18 +200,16 @@ def _hit_by_number(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """The same where a point's place is the number of its row, less 1 and a part."""
     number = sql.plus(exp.Floor(this=sql.column("place")), 1)
     points = sql.derived(_points(node, parent), "p")
-    looked_up = sql.select(
-        [*sql.columns([J, *keys_of(parent)]), (exp.cast(number, exp.DType.BIGINT), "number")], points
-    )
+    row = exp.cast(number, exp.DType.BIGINT)
+    looked_up = sql.select([*sql.columns([J, *keys_of(parent)]), (row, "number")], points)
     return _with_row(plan, node, parent, looked_up)
 
 
 def _with_row(plan: Plan, node: int, parent: Edge, looked_up: exp.Select) -> exp.Select:
     """SELECT j, columns FROM what was looked up for each j JOIN intervals"""
     intervals = intervals_table(node)
-    picked = sql.select(
-        [*sql.columns([J], "h"), *sql.columns(columns_of(plan, node), intervals)], sql.derived(looked_up, "h")
-    )
+    columns = [*sql.columns([J], "h"), *sql.columns(columns_of(plan, node), intervals)]
+    picked = sql.select(columns, sql.derived(looked_up, "h"))
     return sql.join(picked, sql.table(intervals), sql.same([*keys_of(parent), "number"], "h", intervals))
 
 

@@ -186,9 +186,7 @@ class Meeting:
     def _terms(self) -> Mapping[str, Mapping[Side, float]]:
         """The columns for u0, u1 and so on, if they are not 0 on all lines."""
         arms = {U: self.lines.slopes, **self.lines.added}
-        named = {
-            f"{of}{i}": {at: terms[i] for at, terms in each.items()} for of, each in arms.items() for i in range(3)
-        }
+        named = {f"{of}{i}": {at: t[i] for at, t in each.items()} for of, each in arms.items() for i in range(3)}
         return {name: by_side for name, by_side in named.items() if any(by_side.values())}
 
     def _left(self) -> Iterator[exp.Query]:

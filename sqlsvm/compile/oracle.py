@@ -161,9 +161,8 @@ def _counted(plan: Plan, weighting: Weighting, weighted: bool, classes: int) -> 
     factors = [sql.double(e) for e in (sign, *([weight] if weight else []))]
     made = sql.columns(n for n in rows.named_selects if n not in ("p", "sign", CODE, "w"))
     made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
-    return sql.where(
-        sql.select(made, sql.derived(sql.fenced(rows) if weighting.once else rows, "s")), weighting.counts(z)
-    )
+    rows = sql.fenced(rows) if weighting.once else rows
+    return sql.where(sql.select(made, sql.derived(rows, "s")), weighting.counts(z))
 
 
 def _scored(plan: Plan, classes: int) -> exp.Select:

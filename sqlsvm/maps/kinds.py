@@ -204,15 +204,13 @@ def poly2(asked: Asked) -> Mapped:
     its square do not rise together. The columns themselves stay."""
     columns = asked.numbers()
     if (size := len(columns) * (len(columns) + 1) // 2) > MOST_PRODUCTS:
-        raise asked.refusal(
-            f"it would make {size:,} columns, and there can be {MOST_PRODUCTS:,}", "select fewer numbers"
-        )
+        why = f"it would make {size:,} columns, and there can be {MOST_PRODUCTS:,}"
+        raise asked.refusal(why, "select fewer numbers")
     means, _ = asked.spread(columns)
     centred = [formula.centred(place, mean) for place, mean in enumerate(means.tolist(), 1)]
     pairs = combinations_with_replacement(range(len(columns)), 2)
-    made = {
-        f"{columns[i].name}_x_{columns[j].name}": formula.text_of(sql.product(centred[i], centred[j])) for i, j in pairs
-    }
+    products = ((f"{columns[i].name}_x_{columns[j].name}", sql.product(centred[i], centred[j])) for i, j in pairs)
+    made = {name: formula.text_of(product) for name, product in products}
     return Mapped(f"poly2:{columns[0].relation}", tuple(c.name for c in columns), made, replaces=False)
 
 

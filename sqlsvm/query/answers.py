@@ -66,9 +66,8 @@ def first_rows(question: Question, asker: Asker, outputs: sql.Named, order: Sequ
     best = _upto(question, asker, *ends[0]) if ends else _last(keys)
     names = sql.columns([*keys, *question.end_names], "q")
     kept: sql.Named = [(sql.column(f"y{i}", "p"), name) for i, (_, name) in enumerate(outputs)]
-    met = sql.join(
-        shown(names, kept, sql.derived(best, "q")), sql.table("found", "p"), sql.same([*keys, "n"], "q", "p")
-    )
+    found = shown(names, kept, sql.derived(best, "q"))
+    met = sql.join(found, sql.table("found", "p"), sql.same([*keys, "n"], "q", "p"))
     far = [end.met_by(sql.column("v", "p"), sql.column(name, "q")) for end, name in ends[1:]]
     return sql.where(met, *far).with_("found", rows, materialized=True)
 

@@ -92,9 +92,8 @@ def _plain_item(item: exp.Expression, dialect: str) -> None:
     if item.args.get("joins"):
         raise FormError(f"joins are nested: {shown}", hint="write one JOIN ... ON ... after the other")
     if any(value for key, value in item.args.items() if key not in extra):
-        raise FormError(
-            f"not a plain table or sub-query: {shown}", hint="do that inside a sub-query: (SELECT ...) AS s"
-        )
+        hint = "do that inside a sub-query: (SELECT ...) AS s"
+        raise FormError(f"not a plain table or sub-query: {shown}", hint=hint)
 
 
 def _is_readable(name: object) -> bool:
@@ -166,9 +165,8 @@ RESULT_ROWS = "rows of the query"  # so a note calls them
 
 def whole(query: exp.Query, because: FormError, dialect: str) -> exp.Select:
     once = Once(because.message, because.hint, varying(query, dialect))
-    made = exp.Subquery(
-        this=query, alias=exp.TableAlias(this=exp.to_identifier(RESULT), columns=_names(query, dialect))
-    )
+    alias = exp.TableAlias(this=exp.to_identifier(RESULT), columns=_names(query, dialect))
+    made = exp.Subquery(this=query, alias=alias)
     made.meta[MADE] = once
     return exp.select("*").from_(made, copy=False)
 

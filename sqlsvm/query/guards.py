@@ -152,9 +152,8 @@ def check_reads(query: exp.Query, sent: Sequence[Token], dialect: str) -> None:
         if isinstance(node, _WRITES):
             raise QueryError(f"the query must only read: {Fragment(node, dialect)}", hint="put a SELECT in its place")
         if isinstance(node, exp.Into):
-            raise QueryError(
-                f"{Fragment(node, dialect)} writes a table".strip(), hint="remove it: the query must only read"
-            )
+            said = f"{Fragment(node, dialect)} writes a table".strip()
+            raise QueryError(said, hint="remove it: the query must only read")
         if isinstance(node, exp.Lock):
             raise QueryError("FOR UPDATE and FOR SHARE lock rows", hint="remove it: the query must only read")
         if isinstance(node, _PARAMETERS):

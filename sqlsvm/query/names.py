@@ -256,8 +256,7 @@ def column_named(query: FeatureQuery, flag: str, typed: str, fold: Fold) -> Colu
 def _elsewhere(query: FeatureQuery, flag: str, name: str) -> OptionError:
     alias, hint = query.label_relation, ""
     if alias in query.parents:  # the label says whether a LEFT JOIN finds a row
-        hint = (
-            "write the label as EXISTS (SELECT 1 FROM ... WHERE ...), which is a column of the table on the left; or "
-        )
+        exists = "EXISTS (SELECT 1 FROM ... WHERE ...)"
+        hint = f"write the label as {exists}, which is a column of the table on the left; or "
     remedy = f"{hint}take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}"
     return OptionError(f"{flag}: {name} is not a column of {alias}, which has the label", hint=remedy)

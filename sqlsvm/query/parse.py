@@ -135,9 +135,8 @@ def _faithful(tokens: Sequence[Token], sent: Sequence[Token]) -> None:
     """We send the tree, not the text. Refuse two things that are known to differ: a quoted function name loses its
     quotes, and a JOIN without a condition becomes a comma."""
     for lost in _called_quoted(tokens) - _called_quoted(sent):
-        raise QueryError(
-            f'the function "{lost}" is quoted', hint=f'write it without quotes, or with its schema: s."{lost}"(...)'
-        )
+        hint = f'write it without quotes, or with its schema: s."{lost}"(...)'
+        raise QueryError(f'the function "{lost}" is quoted', hint=hint)
     if _count(tokens, TokenType.JOIN) > _count(sent, TokenType.JOIN):
         raise QueryError("a JOIN has no condition", hint="add ON or USING; a cross product is written CROSS JOIN")
 

@@ -177,9 +177,8 @@ def meanings(engine: Engine, text: str) -> tuple[Meaning, ...] | None:
     """What the names of a bound query stand for now; None if they are no matter of the engine."""
     if (asked := naming(engine, text)) is None:
         return None
-    return tuple(
-        Meaning(*row) for row in zip(*(values.tolist() for values in engine.fetch(asked).values()), strict=True)
-    )
+    rows = (values.tolist() for values in engine.fetch(asked).values())
+    return tuple(Meaning(*row) for row in zip(*rows, strict=True))
 
 
 def _name_twins(engine: Engine, tree: exp.Select) -> None:

@@ -33,9 +33,8 @@ def sources(select: exp.Select, fold: Fold) -> tuple[Source, ...]:
     aliases = [source.alias for source in found]
     for alias in aliases:
         if aliases.count(alias) > 1:
-            raise QueryError(
-                f"two relations in FROM are called {alias}", hint=f"give one of them another name: AS {alias}_2"
-            )
+            hint = f"give one of them another name: AS {alias}_2"
+            raise QueryError(f"two relations in FROM are called {alias}", hint=hint)
     return found
 
 

@@ -124,9 +124,8 @@ class Search:
         is_own = table.place == self.table.place
         time = Value(rows.alias, self.time.column) if is_own else self._time(rows, columns, owner_key)
         if time is None:
-            self.questions.append(
-                f"{table.name} has no time, so its rows may be of before or after: when is a row of it known?"
-            )
+            why = "so its rows may be of before or after: when is a row of it known?"
+            self.questions.append(f"{table.name} has no time, {why}")
             return None
         if further and holder.place == self.table.place and time.alias == alias and time.column != self.time.column:
             time = Value(alias, self.time.column)

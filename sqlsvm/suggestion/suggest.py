@@ -126,9 +126,8 @@ class Past:
         events, made = self.events, self._asked(value)
         alias = events.rows.alias
         declared = min((sorted(key) for key in events.rows.table.keys), key=len, default=[])
-        differ = [
-            column.value.column.name for column in events.looked if column.value.alias == alias and column.differs
-        ]
+        own = [column for column in events.looked if column.value.alias == alias]
+        differ = [column.value.column.name for column in own if column.differs]
         ties: list[exp.Expression] = [sql.named(name, alias) for name in declared or differ[:1]]
         ties = ties or [value]
         latest = exp.Ordered(this=events.time.expression, desc=True, nulls_first=False)

@@ -45,9 +45,8 @@ def next_of(label_next: str | None, **options: Any) -> Next | None:
     if label_next is None:
         for name in given:
             flag = f"--{name.replace('_', '-')}"
-            raise OptionError(
-                f"{flag} is only for --label-next", hint="--label-next TABLE makes a label of what comes next"
-            )
+            hint = "--label-next TABLE makes a label of what comes next"
+            raise OptionError(f"{flag} is only for --label-next", hint=hint)
         return None
     if "within" not in given:
         raise OptionError("--label-next needs --within", hint="add --within '90 days': how far the label looks ahead")

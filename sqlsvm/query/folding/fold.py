@@ -308,9 +308,8 @@ def _size(type_: exp.DataType | None) -> Size | None:
 
 def _with_outputs(scope: Scope, select: exp.Select) -> Scope:
     """A name that no relation has is that of an output."""
-    meant = [
-        (scope.meaning(item.args["alias"]), item.this) for item in select.expressions if isinstance(item, exp.Alias)
-    ]
+    named = [item for item in select.expressions if isinstance(item, exp.Alias)]
+    meant = [(scope.meaning(item.args["alias"]), item.this) for item in named]
     times = Counter(name for name, _ in meant)
     return replace(scope, named={name: value for name, value in meant if times[name] == 1})
 

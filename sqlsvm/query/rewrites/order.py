@@ -128,9 +128,8 @@ class Bridge:
         rows = sql.derived(point_nodes(places, ["at"], self.fan), "a")
         met = exp.select("*").from_(sql.derived(spanning, "b")).where(*sql.same([NODE], "a", "b"))
         nodes = sql.where(sql.select(sql.columns(["at", NODE]), rows), exp.Exists(this=met))
-        found = sql.select(
-            [(sql.column(self.row, "p"), self.row), (sql.column(NODE, "q"), NODE)], sql.table(table, "p")
-        )
+        outputs = [(sql.column(self.row, "p"), self.row), (sql.column(NODE, "q"), NODE)]
+        found = sql.select(outputs, sql.table(table, "p"))
         found = sql.join(found, sql.derived(nodes, "q"), sql.same(["at"], "p", "q"))
         return sql.where(found, sql.equal("p.which", POINT))
 

@@ -195,9 +195,8 @@ class Folds:
 
     def split(self, query: FeatureQuery, facts: Facts) -> Split:
         if query.time is None:
-            found = row_hash(
-                query, facts, _told(query, self.by) or deciding(query, self.by, facts), self.seed, self.number
-            )
+            columns = _told(query, self.by) or deciding(query, self.by, facts)
+            found = row_hash(query, facts, columns, self.seed, self.number)
             return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self.rounds)
         forward = self._forward(query, query.time, facts)
         return Split(forward.part(query.time.value), forward.rounds)
