@@ -28,8 +28,7 @@ from sqlsvm.solve.loss import Change, Piecewise
 from sqlsvm.solve.loss.arms import Parts, Side, Terms, bends, conjugates, slopes, split_of, values
 from sqlsvm.sql import Named
 
-ADDED = "functions of the join"
-"""The statement whose row has the sums over the join, less what they are where psi is least."""
+ADDED = "functions of the join"  # the statement with the sums over the join, less what they are where psi is least
 U, PSI, CONJUGATE, BEND = "u", "psi", "dual", "bend"
 RESTS = "squares of what was rounded away"  # the statement whose row has their sum over the join
 
@@ -38,8 +37,7 @@ BEFORE, RIGHT = 0, 1
 place of a line is not above it: there the slope of the loss is that on the left."""
 NEITHER = 0  # the side of a right entry, which has no lines
 
-SLIGHT = 0.1
-"""What a change of the second derivative by no more than this may do is bounded as if all rows were at that place."""
+SLIGHT = 0.1  # what a smaller change of the second derivative may do is bounded as if all rows were at that place
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,7 @@ class Tally:
     signed: bool
     bend: Bend = straight
     weighting: Weighting = STEP  # for one bag. With more, the messages count by a step.
-    whole: bool = False
-    """With one bag: do its rows carry all columns of the bag, or the keys along which counts go back?"""
+    whole: bool = False  # with one bag: do its rows carry all columns of it, or the keys along which counts go back?
     labelled: bool = False  # must states say which label they are of?
     even: bool = False
     """On the grid, are scores of the label's bag rounded down? Then a total of 0 is where a bucket ends. If it were in

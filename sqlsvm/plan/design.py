@@ -79,8 +79,7 @@ class Dictionary:
     categories: tuple[object, ...]
     through: frozenset[str] = frozenset()
     """Relations in which the keys of a row must be: values that are only in other rows are left out."""
-    listed: bool = False
-    """CASE tells the values apart. It needs no join with a table, and the scan can run in parallel."""
+    listed: bool = False  # CASE tells the values apart: it needs no join with a table, and the scan can run in parallel
     top: int | None = None  # how many values have a place of their own; None if all have
     rare: int = 0  # values in fewer rows of the join have no place of their own
 

@@ -25,8 +25,7 @@ Block = tuple[str, ...]
 cycle, or the label says whether a LEFT JOIN has found a row."""
 Pair = tuple[int, int]  # two nodes, the first one first
 
-TRIED = 50_000
-"""Edges of the trees that are tried before the best is taken. Twelve relations that share one key need fewer."""
+TRIED = 50_000  # edges of trees that are tried before the best is taken. Twelve relations that share a key need fewer.
 DEEPEST = 250  # relations in a chain, each joined to the one before: a statement nests one sub-query for each
 
 

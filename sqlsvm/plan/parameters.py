@@ -8,16 +8,13 @@ BOUND = "bound"  # the residual of a row is z = bound - sign * score
 WIDTH = "width"  # A residual that is closer to 0 than this is counted in part; for a histogram, the width of a bin
 LABEL = "label"  # the code of the rows to count, where one class is counted at a time
 
-CLASS = "class"
-"""The code of the class that is +1, where a label has more than two: each of them is trained against all others."""
+CLASS = "class"  # the code of the class that is +1, where a label has several: each is trained against all others
 
 WEIGHT_NEGATIVE, WEIGHT_POSITIVE = "weight_negative", "weight_positive"  # how much a row of each class counts
 
-MEMBERS, WIDTHS = "members", "widths"
-"""Arrays: the codes of the classes that make a pass together, and the width of each."""
+MEMBERS, WIDTHS = "members", "widths"  # arrays: the codes of classes that make a pass together, and the width of each
 
-SLOPES = "slopes"
-"""An array: by how much each measure rises with the rows of each class that are predicted as each class."""
+SLOPES = "slopes"  # an array: by how much each measure rises with the rows of a class that are predicted as each class
 
 BUCKETS = "buckets"  # the places of the grid in one unit of the score
 
@@ -33,8 +30,7 @@ DENSITY = "density"  # the points of a sample in one unit of the interval from w
 TURN = "turn"  # A number in [0, 1) that turns the points of a sample, each within its part of that interval
 SEED = "seed"  # the seed for the thinning of a table by the database
 
-POINTS = "points"
-"""An array for each node: numbers in [0, 1). Where the join's rows are those of one node, places in [0, N) there."""
+POINTS = "points"  # an array for each node: numbers in [0, 1), or in [0, N) where the join's rows are those of the node
 
 
 IN_ORDER = (*(THETA, BOUND, BUCKETS, LABEL, LEVELS, SLACK, SHIFT, LOWEST, WIDTH), *(WEIGHT_NEGATIVE, WEIGHT_POSITIVE))

@@ -65,14 +65,12 @@ class Plan:
     at_once: bool = False
     """With one bag: does a pass join all columns and add them up in one scan? If not, it keeps the active rows and
     groups their counts back along the folds."""
-    measured_at_once: bool = False
-    """Are the moments measured in such a scan too? It is one statement, but takes longer than several on few rows."""
+    measured_at_once: bool = False  # the moments too? It is one statement, but takes longer than several on few rows
     placed: Mapping[int, Places] = field(default_factory=dict)
     """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
     all is added up at once, their columns are too."""
     loss: Loss = field(default_factory=named)
-    shared: frozenset[int] = frozenset()
-    """On the grid, the bags whose rows are shared by the two buckets around their scores (run/join_oracle.py)."""
+    shared: frozenset[int] = frozenset()  # bags whose rows two buckets of the grid share (run/join_oracle.py)
     close: bool = False
     """Are there so many pairs of entries on the grid that compact places pay, and several threads that read the lists
     (compile/messages.py)?"""

@@ -27,16 +27,13 @@ what `evaluate` says is exact then, and not between bounds."""
 MOST_EXACT = 1e8  # with --counting exact, more rows than this are refused
 BUCKETS_PER_BAG = 64  # the expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit
 
-KEPT_IN_PLACE = 2 / 3
-"""A relation is copied if its filters keep a smaller share, because every pass would read the others for nothing."""
+KEPT_IN_PLACE = 2 / 3  # a relation whose filters keep less is copied: every pass would read the others for nothing
 
 CACHED = 10_000  # with so many rows, what is read of a relation at random is in no cache
 
-FEW_COLUMNS = 40
-"""Up to so many columns are joined at once on an engine that is slow to start a statement. Its rates are unknown."""
+FEW_COLUMNS = 40  # so many columns are joined at once on an engine that is slow to start a statement
 
-ROWS_A_KEY = 4
-"""With at least this many rows a key, it costs less to look for keys without a partner than to join all rows."""
+ROWS_A_KEY = 4  # with so many rows a key it costs less to look for keys without a partner than to join all rows
 
 MANY_KEYS = 12
 """With more keys that are not looked for, the label's rows that find all of theirs are copied. Else the message to each
@@ -55,8 +52,7 @@ class Sizes:
     """Estimated rows of the lists that travel, for one choice of the centre."""
 
     states: dict[int, float]
-    extended: dict[int, list[float]]
-    """For each bag the entries read while it is joined with the messages of its children, one after the other."""
+    extended: dict[int, list[float]]  # for each bag the entries read while it meets its children, one after the other
     kept: dict[int, list[float]]  # the entries that remain when equal ones are merged
 
     def and_(self, other: "Sizes") -> "Sizes":

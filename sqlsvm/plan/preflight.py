@@ -238,8 +238,7 @@ def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
     return replace(plan, loss=options.named_loss)
 
 
-LARGE, SMALL = 1e100, 1e-150
-"""The squares of larger numbers may overflow when they are added up; those of smaller ones are 0 in a double."""
+LARGE, SMALL = 1e100, 1e-150  # sums of squares of larger numbers may overflow; squares of smaller ones are 0
 
 
 @contextmanager

@@ -38,8 +38,7 @@ class Target:
     label: Feature
     code: exp.Expression  # over the columns of the label's relation
 
-    class_weights: tuple[float, ...] = (1.0, 1.0)
-    """What a row of each class counts: negative, positive; or that of each code, where there are more."""
+    class_weights: tuple[float, ...] = (1.0, 1.0)  # of a row of each class: negative, positive; or of each code
 
     signed: ClassVar[bool] = False  # do rows have signs, so that there are two classes, or one against the others?
     classes: ClassVar[int] = 0  # how many classes there are, if each of them is +1 in a training of its own
@@ -97,8 +96,7 @@ ByClass = dict[Literal["-1", "1"], float]
 class Binary(Target):
     """A label with two values. The code of a row is its sign: -1, +1 or NULL."""
 
-    class_parameters: bool = False
-    """The class weights are parameters of every statement: a stored program knows them only when it runs."""
+    class_parameters: bool = False  # class weights are parameters: a stored program knows them only when it runs
     values: tuple[Any, Any] | None = None  # the label's own values for -1 and +1, if they were read to make it
 
     signed = True

@@ -33,8 +33,7 @@ _CLAUSES = {
     "qualify": ("needs all rows", IN_FROM),
     "windows": ("needs all rows", IN_FROM),
 }
-_PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}
-"""ORDER BY is allowed and ignored, because the rows of a join are a set."""
+_PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}  # the rows of a join are a set
 
 _JOINS = {
     "RIGHT": "write it as a LEFT JOIN from the other side; or as JOIN",

@@ -15,16 +15,14 @@ from sqlsvm.times import DAY, TIMES, TimeKind
 
 FOUND = f"{sql.WORKING}found"
 
-Fold = Callable[[str, bool], str]
-"""`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
+Fold = Callable[[str, bool], str]  # `Engine.fold`: what an identifier means, from its text and whether it is quoted
 
 
 MARKS = ROW, ENTITY, TIME = "sqlsvm_row", "sqlsvm_entity", "sqlsvm_time"
 """The names of `FeatureQuery.marks`: the row of the label's relation, its entity, and its time."""
 
 VALUE = f"{sql.WORKING}value"  # so begin the names of columns that sub-queries of the query compute
-ANSWER = f"{sql.WORKING}answer"
-"""So begin the names of relations that are joined in place of sub-queries. They have one row for each question."""
+ANSWER = f"{sql.WORKING}answer"  # so begin the names of relations that answer sub-queries, one row for each question
 MADE = f"{sql.WORKING}made"  # marks an item of FROM that the database makes once
 
 
@@ -37,8 +35,7 @@ class Once(NamedTuple):
     rows: float | None = None  # known as soon as they are made
     spared: str | None = None  # what is not made, because the groups of it are
     nodes_of: str | None = None  # the relation of whose rows these are the nodes on the lines of a bridge
-    size: exp.Select | None = None
-    """How many rows there will be, as "n", if that is counted without the join that makes them."""
+    size: exp.Select | None = None  # how many rows there will be, as "n", if the join need not be made for that
 
 
 class Computed(NamedTuple):
@@ -254,8 +251,7 @@ class Feature:
     spelling: Spelling = "exact"
     own: exp.Expression | None = None
     """What the query has, if the expression is another one: a term of it, or over columns that others have brought."""
-    exact: exp.Expression | None = None
-    """The value, if the expression is a text that is the same for all that are equal to it."""
+    exact: exp.Expression | None = None  # the value, if the expression is a text that is the same for all equal to it
     top: int | None = None  # how many of its categories have a weight of their own; None if all have
     rare: int = 0  # categories in fewer rows of the join share a weight
     twin: str = ""  # the name that the query gives it, if an output before it has that name
@@ -326,17 +322,14 @@ class FeatureQuery:
     features: tuple[Feature, ...]
     label: Feature | None
     weight: Feature | None = None
-    audited: tuple[Feature, ...] = ()
-    """Columns that are compared with the scores, and are no features. Each is called what the user calls it."""
+    audited: tuple[Feature, ...] = ()  # columns that are compared with the scores, called what the user calls them
     times: Mapping[str, TimeKind] = field(default_factory=dict, compare=False)
     """The outputs that are dates or times in the text. Their expressions are numbers."""
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""
-    labelled_only: bool = False
-    """Are rows whose label is NULL left out? They are found when rows are read, as they may be made only then."""
-    unlabelled: float = 0.0
-    """So many rows of the label's relation were left out for that; NaN if some were, and it is not known how many."""
+    labelled_only: bool = False  # are rows whose label is NULL left out? They are found when rows are read
+    unlabelled: float = 0.0  # so many rows of the label's relation were left out for that; NaN if that is not known
     marks: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers that tell rows of the label's relation apart in a sample (rewrites/marks.py)."""
     time: Moment | None = None  # the time that splits the rows of the label's relation
@@ -345,8 +338,7 @@ class FeatureQuery:
     before the snapshot."""
     maps: tuple[Any, ...] = ()  # what has computed some of the features from others: each is a `Mapped`
     by: Feature | None = None  # the column whose values are groups, until it is the last feature
-    numbered: tuple[LeftJoin, ...] = ()
-    """The LEFT JOINs that are inner joins on numbers already, which `equalities` has."""
+    numbered: tuple[LeftJoin, ...] = ()  # LEFT JOINs that are inner joins on numbers already, which `equalities` has
     derived: tuple[Derived, ...] = ()  # the working tables that the query reads
     tells_of: str | None = None  # the alias of `label_relation`, if it is not that of the label (rewrites/told.py)
 

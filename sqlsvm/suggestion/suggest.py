@@ -171,8 +171,7 @@ class Wanted:
     entity: Sequence[str] = ()
     windows: Sequence[str] | None = None
     tables: Sequence[str] = ()  # no others than these; all, if there are none
-    next: Next | None = None
-    """What the label is made of, if it is no column of the table, which is then that of the entities."""
+    next: Next | None = None  # what the label is made of, if it is no column of the table, which then has the entities
 
 
 @dataclass(frozen=True)
