@@ -80,11 +80,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a thinned test one variant of n is quick, and five are no campaign of a night. Of another test of a database
-    or of a command one variant is quick, of both engines one or the other. The rest is slow. Slow tests come first, so
-    that at the end no worker waits long for another."""
+    or of a command one variant is quick, of both engines one or the other. The rest is slow. Of a test with the mark
+    `either` the engines take turns, until the night. Slow tests come first, so that at the end no worker waits long for
+    another."""
     tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        tests[item.nodeid.partition("[")[0]].append(item)
+        if _is_turn_of_other(item):
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.nightly)
+        else:
+            tests[item.nodeid.partition("[")[0]].append(item)
     for test, variants in tests.items():
         marker = variants[0].get_closest_marker("thin")
         few = [item for item in variants if not item.get_closest_marker("slow")]
@@ -103,6 +108,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             rng.shuffle(variants)
         items[:] = chain.from_iterable(rng.sample([*files.values()], len(files)))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _is_turn_of_other(item: pytest.Item) -> bool:
+    """As on a chessboard: of two parameters each value meets both engines, and each pair one."""
+    if not item.get_closest_marker("either") or not isinstance(item, pytest.Function):
+        return False
+    places = dict(item.callspec.indices) if hasattr(item, "callspec") else {}
+    engine = places.pop("shared_engine" if "shared_engine" in places else "engine", None)
+    return engine is not None and bool(places) and engine != sum(places.values()) % 2
 
 
 def pytest_collection_finish() -> None:

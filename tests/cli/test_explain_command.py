@@ -124,10 +124,6 @@ def test_errors(dsn: str, options: list[str], code: int, message: str) -> None:
     assert done.stderr.startswith(message)
 
 
-def test_help_has_examples() -> None:
-    assert "Example:\n    sqlsvm explain --query features.sql" in sqlsvm("explain", "--help").stdout
-
-
 def test_a_number_is_explained_as_it_is_trained(dsn: str) -> None:
     """With the loss of numbers, unless one is named."""
     query = QUERY.replace("SELECT a.y", "SELECT a.k AS y")

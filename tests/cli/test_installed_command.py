@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from sqlsvm.cli import cli
@@ -105,9 +104,3 @@ PSQL_ONLY = '\\echo Use "CREATE EXTENSION sqlsvm" to load this file. \\quit'
 def test_only_postgres() -> None:
     assert "which are for PostgreSQL\nHINT: --dsn postgresql://" in complaint("install", "--dsn", "duckdb:")
     assert "--dsn is missing" in complaint("install", code=2)
-
-
-@pytest.mark.parametrize("verb", ["install", "upgrade", "uninstall", "check", "extension"])
-def test_help_has_an_example(verb: str) -> None:
-    answered = CliRunner().invoke(cli, [verb, "--help"])
-    assert f"Example:\n    sqlsvm {verb}" in answered.output

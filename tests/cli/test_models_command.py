@@ -251,11 +251,6 @@ def test_a_model_that_cannot_be_read_is_one_row_of_the_list(dsn: str) -> None:
     assert answer("drop", "early", "--dsn", dsn, "--version", 2, "--yes") == "dropped version 2\n"
 
 
-@pytest.mark.parametrize("verb", ["models", "show", "weights", "drop"])
-def test_help_has_an_example(verb: str) -> None:
-    assert f"Example:\n    sqlsvm {verb}" in answer(verb, "--help")
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_is_shown_and_not_obeyed(tmp_path: Path, name: str) -> None:
     made = model(

@@ -52,6 +52,7 @@ OUT_OF_THE_PICTURE = """[...document.querySelectorAll('main svg[role=img]')].fla
 })"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1200])
 def test_in_a_browser(chromium: Browser, page: Path, width: int, scheme: str) -> None:
@@ -108,6 +109,7 @@ def test_to_stdout_by_another_name(tmp_path: Path) -> None:
     assert done.stdout.endswith("</html>\n")
 
 
+@pytest.mark.slow
 def test_into_a_pipe(tmp_path: Path) -> None:
     """It is not looked into for a report of ours, which would wait for ever, and not replaced."""
     open_store(tmp_path / "late.json").save(model())
@@ -138,6 +140,7 @@ def test_a_model_that_is_not_there(dsn: str) -> None:
     assert (done.returncode, done.stderr) == (1, 'error: there is no model "modle"\nHINT: did you mean model?\n')
 
 
+@pytest.mark.slow
 def test_pictures(dsn: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     done = sqlsvm("report", "--dsn", dsn, "--png", "pics", "--png", "roc.png", cwd=tmp_path)

@@ -84,6 +84,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 # -- train -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_kernel_machine(trained: Trained, tmp_path: Path) -> None:
     """It is trained, shown, measured and predicts as any other model; gamma need not be whole."""
     stored = ("--dsn", trained.dsn, "--model-file", tmp_path / "k.json")
@@ -252,6 +253,7 @@ def test_evaluation_counts_what_prediction_says(trained: Trained) -> None:
     assert f"accuracy            {measured['accuracy']:.4f}" in drawn
 
 
+@pytest.mark.slow
 def test_a_holdout_is_measured_apart(trained: Trained, tmp_path: Path) -> None:
     place = ("--model-file", tmp_path / "m.json")
     said = train(trained.dsn, "--holdout", 0.3, "--seed", 2, *place, "--sample", 500).stdout
@@ -329,6 +331,7 @@ def test_predictions_to_what_is_no_file(trained: Trained, tmp_path: Path, kind: 
         assert [path.name for path in tmp_path.iterdir()] == (["p.csv"] if kind == "fifo" else [])
 
 
+@pytest.mark.slow
 def test_another_name_of_stdout(trained: Trained, tmp_path: Path) -> None:
     """Nothing is said after the rows, for that would stand among them."""
     common = ("predict", "model", "--dsn", trained.dsn, "--input", "SELECT 2 AS x, 'in' AS tone, 0.5 AS z")
@@ -391,6 +394,7 @@ def test_a_reader_trains_into_a_file(reader: str, postgres_dsn: str, tmp_path: P
     assert {name.rpartition(".")[2] for name in relations(postgres_dsn)} == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_a_replica_is_offloaded_into_a_file(reader: str, tmp_path: Path) -> None:
     """Where nothing can be written, not even a temporary table. Passes need those; a small join is just read."""
     only = make_conninfo(reader, options=f"{conninfo_to_dict(reader)['options']} -c default_transaction_read_only=on")
@@ -415,6 +419,7 @@ def test_a_replica_is_offloaded_into_a_file(reader: str, tmp_path: Path) -> None
     assert "no scores" not in drawn.stderr
 
 
+@pytest.mark.slow
 def test_a_work_schema_is_for_the_server(postgres: Engine, postgres_dsn: str) -> None:
     filled(postgres_dsn)
     place = ("--work-schema", "work")

@@ -13,6 +13,8 @@ from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
 from tests.typed import meant
 
+pytestmark = pytest.mark.either
+
 NUMBERS = ProblemOptions("y")
 
 
@@ -118,9 +120,11 @@ def test_one_scan_says_the_same(engine: Engine, width: float, weighed: bool) -> 
             assert cut.value_low == pytest.approx(found.hinge(beta).value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_random_worlds_say_the_same(shared_engine: Engine) -> None:
+    """On either engine every other one."""
     compared = 0
-    for seed in range(540, 560):
+    for seed in range(540 + (shared_engine.dialect == "duckdb"), 560, 2):
         with opened_world(shared_engine, seed, Wish(at_once=True, nulls="mean"), **ONE_BAG) as found:
             if not found or not found.plan.at_once:
                 continue

@@ -312,6 +312,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 def test_names_that_would_end_a_statement(place: Place) -> None:
     """Of tables, columns and categories, next to the same data under plain names."""
     install(place.engine)

@@ -18,6 +18,8 @@ from sqlsvm.show.training import draw_certificate
 from tests.ground.trained import training
 from tests.typed import asked, run
 
+pytestmark = pytest.mark.twin
+
 CONDITIONS = (
     "v.c = o.c AND v.lo < o.lo",
     "v.c = o.c AND o.lo >= v.hi",

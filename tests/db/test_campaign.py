@@ -13,7 +13,7 @@ FOUND = (1020, 2027, 10005, 20139, 101013, 130163, 300055)
 that weigh nothing, over all and in groups; a group of which all rows weigh nothing; a group whose features are
 measured from another origin, after which the next found its tables; scores that doubles do not tell apart; a group
 with one class, without an intercept and with balanced weights."""
-FEW, EACH, MORE = 50, 5, VARIED + 40
+FEW, EACH, MORE = 30, 3, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
 OVERFLOW = 302557
 """A metric that is nearly singular; its steps grew beyond what doubles hold."""
@@ -29,6 +29,7 @@ def test_what_was_found(shared_engine: Engine, seed: int) -> None:
     run(shared_engine, drawn(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.thin(20)
 @pytest.mark.parametrize("first", range(0, FEW, EACH))
 def test_random_trainings(shared_engine: Engine, first: int) -> None:
@@ -59,6 +60,7 @@ def test_psql_finds_a_proof(installed: Engine, seed: int) -> None:
     assert found.passes < 20
 
 
+@pytest.mark.slow
 def test_groups_that_rounding_keeps_open_are_named(shared_engine: Engine) -> None:
     """A label of 10^5 whose deviation is 10^-8: nothing said why the gap of its groups stayed open."""
     case = drawn(310058)

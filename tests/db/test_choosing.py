@@ -39,6 +39,8 @@ from tests.ground.joins import Join
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as in_psql
 
+pytestmark = pytest.mark.either
+
 NOISE = [f"n{k}" for k in range(8)]
 QUERY = f"""
     SELECT o.late, o.amount, c.age, v.minutes, {", ".join(f"o.{name}" for name in NOISE)}
@@ -439,6 +441,7 @@ def fails_in_the_database(training: Training, each: Problems) -> Settled:
     raise AssertionError("the database has taken it")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fails", "said"), [(fails_in_numpy, "Singular matrix"), (fails_in_the_database, "x1")])
 def test_a_choice_by_default_that_fails_ends_no_training(
     engine: Engine,
@@ -457,6 +460,7 @@ def test_a_choice_by_default_that_fails_ends_no_training(
     assert said in caplog.text
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_told_apart_end_no_training(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,6 +22,8 @@ from sqlsvm.solve.interval import of_strata
 from tests.db.test_intervals import QUERIES, made
 from tests.typed import asked
 
+pytestmark = pytest.mark.twin
+
 CLASSES = "CASE WHEN f.y = 1 THEN 'a' WHEN f.x > 0 THEN 'b' ELSE 'c' END AS y, f.x"
 WEIGHTS = {"": (0.2, 0.1, -0.1), "x": (0.7, 0.2, -0.9), "z": (0.3, -0.2, 0.1), "u": (0.1, 0.4, 0.0), "v": (-0.1, 0, 0)}
 

@@ -15,6 +15,8 @@ from tests.ground.opened import build
 from tests.ground.schemas import random_world
 from tests.typed import meant, typed
 
+pytestmark = pytest.mark.twin
+
 
 @pytest.mark.parametrize("seed", range(930, 934))
 @pytest.mark.parametrize("scale", ["standard", "none"])

@@ -27,6 +27,8 @@ from tests.ground.opened import Wish, truth
 from tests.ground.trained import assert_proven, training
 from tests.typed import asked, look_in, run
 
+pytestmark = pytest.mark.twin
+
 TIMES = "d date, at timestamp, z timestamptz, t time, i interval"
 FROM = "FROM f JOIN a ON a.k = f.k JOIN v ON v.k = f.k"
 QUERY = f"SELECT f.y, f.d, f.at, f.z, f.t, f.i, f.d - a.d AS days, f.at - a.at AS age, v.d AS seen {FROM}"
@@ -73,6 +75,7 @@ def tables(engine: Engine) -> Engine:
     return engine
 
 
+@pytest.mark.slow
 def test_their_numbers(tables: Engine) -> None:
     model = train(tables, "m", QUERY, training(in_memory=0))
     assert_proven(tables, model, truth(tables, PLAIN, Wish(scale="standard")))
@@ -187,6 +190,7 @@ def test_psql_takes_dates(installed: Engine) -> None:
         run(installed, "RESET TimeZone; DROP SCHEMA dated CASCADE")
 
 
+@pytest.mark.twin(False)
 def test_the_zone_of_the_session_is_a_part_of_the_model(engine: Engine) -> None:
     """The hour of an instant depends on it, so each later session takes that of the model."""
     at = "TIMESTAMPTZ '2024-01-01 00:00:00+00' + n * INTERVAL '1 hour'"

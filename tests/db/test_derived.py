@@ -17,6 +17,8 @@ from tests.ground.sql_program import trained as trained_by_psql
 from tests.ground.trained import training
 from tests.typed import run, typed
 
+pytestmark = pytest.mark.twin
+
 GROUPED = "SELECT y, c, COUNT(*) AS n, AVG(x) AS m FROM f GROUP BY y, c"
 LIMITED = "SELECT y, x FROM f LIMIT 20"
 

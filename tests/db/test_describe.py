@@ -17,6 +17,8 @@ from tests.ground.opened import build
 from tests.ground.schemas import random_world
 from tests.typed import asked, meant, typed
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
 CREATE TABLE f (k INT, y FLOAT8, x FLOAT8, twin FLOAT8, c TEXT, w INT);
 CREATE TABLE g (k INT, z FLOAT8, part FLOAT8);
@@ -36,6 +38,7 @@ def test_offloaded_it_is_the_same(postgres: Engine) -> None:
         compared(postgres, live, offload=True)
 
 
+@pytest.mark.twin(False)
 def test_a_label_that_is_a_number_and_a_sum(engine: Engine) -> None:
     build(engine, TABLES)
     found = describe(engine, QUERY, label="y")
@@ -64,6 +67,7 @@ def _numbers(engine: Engine) -> Rows:
     return {name: rows[name].astype(float) for name in ("y", "x", "z", "s")}
 
 
+@pytest.mark.twin(False)
 def test_rows_of_a_weight_count_so_often(engine: Engine) -> None:
     build(engine, TABLES)
     found = describe(engine, "SELECT f.y, f.x, f.w, g.z FROM f JOIN g ON g.k = f.k", label="y", weight="w")

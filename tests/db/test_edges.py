@@ -63,6 +63,7 @@ def test_folds_of_a_label_whose_table_has_no_feature(engine: Engine, loss: str) 
             assert own[name] == pytest.approx(errors[name], rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("map", ["spline:x", "spline:z"])
 def test_classes_of_mapped_columns_with_a_free_intercept_in_memory(engine: Engine, map: str) -> None:
     asked: dict[str, Any] = {"label": "class", "map": (map,), "intercept": "free"}

@@ -150,6 +150,7 @@ def test_a_forked_child_does_not_keep_the_server_alive() -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_a_killed_supervisor_left_goes_with_the_next_server(
     kept: bool, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -202,6 +203,7 @@ def test_a_second_process_uses_the_running_server_and_does_not_stop_it(home: Pat
         assert number(owner, "SELECT 1 AS x") == 1
 
 
+@pytest.mark.slow
 def test_two_processes_may_start_the_same_server_at_once(home: Path) -> None:
     with launch(f"embedded:{home}", "pass") as one, launch(f"embedded:{home}", "time.sleep(0.5)") as two:
         for process in (one, two):
@@ -220,6 +222,7 @@ def test_the_owner_may_leave_before_the_guest(home: Path) -> None:
         assert eventually(lambda: gone(scratch))
 
 
+@pytest.mark.slow
 def test_a_stale_pid_file_is_no_obstacle(home: Path) -> None:
     """Pids of programs that are not PostgreSQL, one that no process has, and two that are none."""
     connect(f"embedded:{home}").close()
@@ -275,6 +278,7 @@ def test_what_the_machine_has_comes_before_the_wheel(monkeypatch: pytest.MonkeyP
         find_installations()
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_even_from_a_private_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As in a virtual environment below /root: the programs are copied to where the server's account can run them."""
     monkeypatch.delenv("TMPDIR")  # programs may not be run from memory everywhere

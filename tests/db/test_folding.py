@@ -27,6 +27,7 @@ BADGES = "CREATE TABLE badges AS SELECT 1 + n % 4 AS uid, n % 3 AS class FROM GE
 BOTH = "FROM users u JOIN posts p ON p.owner = u.id JOIN badges b ON b.uid = u.id"
 
 
+@pytest.mark.slow
 def test_random_queries(shared_engine: Engine) -> None:
     first = FEW if shared_engine.dialect == "postgres" else 0
     assert [check(shared_engine, seed) for seed in range(first, first + FEW)].count("folded") > FEW // 3

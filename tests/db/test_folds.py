@@ -44,6 +44,8 @@ from tests.ground.trained import training
 from tests.typed import asked as fetched
 from tests.typed import meant, typed
 
+pytestmark = pytest.mark.either
+
 SHAPES = {"star": star, "chain": chain, "categories": categories}
 Found = list[tuple[float, Mapping[str, Values]]]
 
@@ -309,6 +311,7 @@ def test_probabilities_of_scores_that_no_training_has_seen(engine: Engine) -> No
     )
 
 
+@pytest.mark.slow
 def test_every_model_of_a_path_has_its_measures(duckdb: Engine) -> None:
     join = star(np.random.default_rng(6), 900)
     trainings = {f"m_{lam:g}": training(lam=lam, folds=3) for lam in (1.0, 0.1, 1e-2)}
@@ -337,6 +340,7 @@ def raw(model: Model) -> Values:
     return np.array([model.intercept, *model.weights.values])
 
 
+@pytest.mark.slow
 def test_a_fold_of_a_path_makes_no_pass_where_those_before_prove_enough(
     duckdb: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,6 +416,7 @@ def test_what_cannot_be_asked_for(options: dict[str, Any], said: str) -> None:
         training(**options)
 
 
+@pytest.mark.slow
 def test_folds_that_do_not_fit_the_rows(engine: Engine) -> None:
     build(engine, "CREATE TABLE f (y BOOLEAN, x FLOAT8)")
     typed(engine, "INSERT INTO f SELECT i > 5, i FROM generate_series(1, 9) AS s (i)")
@@ -430,6 +435,7 @@ def rows_of_fold(engine: Engine, text: str, asked: Training, fold: int) -> Rows:
     return engine.fetch(query.relation("t").rows([(f.expression.copy(), f.name) for f in query.outputs]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", [None, "n"])
 def test_each_fold_learns_a_network_of_its_own(
     duckdb: Engine, time: str | None, caplog: pytest.LogCaptureFixture
@@ -451,6 +457,7 @@ def test_each_fold_learns_a_network_of_its_own(
         assert np.mean((scores(one, held) > 0) == held["y"].astype(bool)) == pytest.approx(accuracy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"in_memory": 0}], ids=str)
 def test_each_quantile_of_a_band_is_measured(duckdb: Engine, more: dict[str, Any]) -> None:
     """As if it were trained alone: they share the folds, and no cuts."""

@@ -37,6 +37,8 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, sensibl
 from tests.typed import asked as fetched
 from tests.typed import typed
 
+pytestmark = pytest.mark.either
+
 BY = {
     "star": (star, "CASE s.store % 4 WHEN 0 THEN 'a' WHEN 1 THEN 'b''s' WHEN 2 THEN 'c' END"),
     "categories": (categories, "t.month"),
@@ -521,9 +523,10 @@ def test_psql_chooses_the_group(installed: Engine, installed_dsn: str) -> None:
 
 @pytest.mark.slow
 def test_groups_of_random_worlds(shared_engine: Engine) -> None:
-    """Each is proven for the rows of its query with WHERE. Many worlds have no group with both classes."""
+    """Each is proven for the rows of its query with WHERE. Many worlds have no group with both classes. On either
+    engine every other one."""
     engine, seen = shared_engine, 0
-    for seed in range(24):
+    for seed in range(engine.dialect == "duckdb", 24, 2):
         world = random_world(np.random.default_rng(seed), max_relations=4, features=True, label=True)
         assert world.label
         own = [f for f in world.features if f.relation == world.label.relation and f.relation not in world.optional]
@@ -541,4 +544,4 @@ def test_groups_of_random_worlds(shared_engine: Engine) -> None:
                 assert_proven(engine, part, rows)
                 assert_beside_liblinear(part, rows)
                 seen += 1
-    assert seen > 5
+    assert seen > 2

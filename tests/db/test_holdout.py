@@ -34,6 +34,8 @@ from tests.ground.world import World
 from tests.typed import asked, meant, run, typed
 from tests.unit.queries import NoKeys
 
+pytestmark = pytest.mark.either
+
 TYPES = """
 CREATE TABLE t (id INT, y BOOLEAN, x FLOAT8, n NUMERIC(9, 2), big BIGINT, word TEXT, day DATE, at TIMESTAMP, k INT);
 INSERT INTO t VALUES
@@ -202,6 +204,7 @@ def test_a_training_never_sees_them(engine: Engine) -> None:
     assert not everything.trained_on.held_out
 
 
+@pytest.mark.slow
 def test_both_sides_are_evaluated(engine: Engine) -> None:
     """Against predictions for the rows of either side; a category that only the held out rows have weighs 0."""
     join = categories(np.random.default_rng(4))

@@ -25,6 +25,8 @@ from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
 
+pytestmark = pytest.mark.either
+
 MANY = 1_000_000
 
 
@@ -182,6 +184,7 @@ def test_what_is_refused(engine: Engine, name: str) -> None:
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with at most twice the rows of the sample, or 110,000. Small tables may have a large join: it is counted
     first. A join with weights has the rows that it has without them."""
@@ -216,8 +219,9 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
 
 @pytest.mark.slow
 def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine) -> None:
+    """On either engine every other one."""
     engine, seen, counted = shared_engine, 0, 0
-    for seed in range(60):
+    for seed in range(engine.dialect == "duckdb", 60, 2):
         world = random_world(np.random.default_rng(seed), max_relations=4, features=True, label=True)
         assert world.label
         with world.created(engine) as live, workspace(engine) as work:
@@ -226,7 +230,7 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
             most = small._at_most(plan.bare, catalog)
             counted += most < np.inf
             seen += small._size(work, plan.bare) <= most
-    assert (seen, counted > 20) == (60, True)
+    assert (seen, counted > 10) == (30, True)
 
 
 def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

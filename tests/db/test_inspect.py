@@ -22,6 +22,7 @@ SEEDS = 500
 BLOCK = 50
 
 
+@pytest.mark.slow
 @pytest.mark.thin(20)
 @pytest.mark.parametrize("start", range(0, SEEDS, BLOCK))
 def test_random_schemas(shared_engine: Engine, start: int) -> None:
@@ -31,6 +32,7 @@ def test_random_schemas(shared_engine: Engine, start: int) -> None:
             check(shared_engine, seeded(seed))
 
 
+@pytest.mark.slow
 @settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

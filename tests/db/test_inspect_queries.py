@@ -9,6 +9,8 @@ from sqlsvm.ask.remarks import remarks
 from sqlsvm.engine.base import Engine
 from tests.typed import asked, typed
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
 CREATE TABLE a (k INT, j INT, x DOUBLE PRECISION, y INT);
 CREATE TABLE b (k INT, j INT, z DOUBLE PRECISION);

@@ -18,6 +18,8 @@ from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import training
 from tests.typed import asked, typed
 
+pytestmark = pytest.mark.twin
+
 
 def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: str | None = None) -> tuple[float, ...]:
     """Rows that are negative, positive and neither."""
@@ -33,6 +35,7 @@ def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: 
     return found.label.negative, found.label.positive, found.label.nulls
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize(
     ("type", "values", "expected"),
     [
@@ -52,6 +55,7 @@ def test_values_that_need_no_telling(engine: Engine, type: str, values: str, exp
     assert told(engine, type, values) == expected
 
 
+@pytest.mark.twin(False)
 @pytest.mark.parametrize(
     ("type", "values", "positive", "expected"),
     [

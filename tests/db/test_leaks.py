@@ -11,6 +11,8 @@ from sqlsvm.errors import DataError, OptionError
 from tests.ground.opened import build
 from tests.typed import asked, meant, run, typed
 
+pytestmark = pytest.mark.twin
+
 N = 200
 
 
@@ -95,6 +97,7 @@ CLEAN = {
 }
 
 
+@pytest.mark.twin(False)
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("case", CLEAN)
 def test_a_clean_query_has_none(engine: Engine, case: str) -> None:

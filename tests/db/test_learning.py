@@ -26,6 +26,7 @@ def late() -> Learned:
     return sqlsvm.learn(SHOP, "orders", "late", "placed_at", compare=False, lam=1e-2, loss="logistic", **HOW)
 
 
+@pytest.mark.slow
 def test_it_is_what_its_parts_find(late: Learned) -> None:
     found = sqlsvm.suggest(SHOP, "orders", "late", "placed_at", windows="90 days")
     assert found == late.suggestion
@@ -65,6 +66,7 @@ def test_the_features_are_anyones(late: Learned) -> None:
         sqlsvm.split(rows, "placed_at", "2030-01-01")
 
 
+@pytest.mark.slow
 def test_it_says_of_what_each_feature_is(late: Learned) -> None:
     known = {line.feature: (line.table, line.window) for line in late.lines}
     assert known["amount"] == ("orders", "")
@@ -79,6 +81,7 @@ def test_it_says_of_what_each_feature_is(late: Learned) -> None:
     assert "all before placed_at" in str(late)
 
 
+@pytest.mark.slow
 def test_a_label_to_come() -> None:
     """Rows whose label reaches into the later ones do not train, and today's entities have features without a label."""
     how: dict[str, Any] = {"within": "30 days", "every": "30 days", "sum": "amount", "windows": (), "lam": 1e-2}
@@ -104,6 +107,7 @@ def test_what_cannot_be_learned() -> None:
         sqlsvm.learn(SHOP, "orders", "late", "placed_at", lamda=1, **HOW)
 
 
+@pytest.mark.slow
 def test_lightgbm_beside_it() -> None:
     pytest.importorskip("lightgbm")
     found = sqlsvm.learn(SHOP, "orders", "late", "placed_at", lam=1e-2, loss="logistic", **HOW)

@@ -23,12 +23,15 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, measure
 from tests.ground.world import noted
 from tests.typed import typed
 
+pytestmark = pytest.mark.either
+
 MANY: Wishes = {"to_many": True, "many_to_many": True, "max_relations": 4}
 JOIN = left_join_to_many(np.random.default_rng(5))
 FOLDED = left_join_to_many(np.random.default_rng(6), unknown=0)
 """No two rows look for the same key."""
 
 
+@pytest.mark.slow
 def test_random_worlds(shared_engine: Engine) -> None:
     """Sizes, moments and a pass."""
     several = 0
@@ -108,6 +111,7 @@ def test_a_right_join(shared_engine: Engine) -> None:
             typed(shared_engine, sql.drop(table))
 
 
+@pytest.mark.slow
 def test_what_inspect_says(shared_engine: Engine) -> None:
     for seed in range(60, 66):
         with noted(f"seed {seed}"):

@@ -12,6 +12,8 @@ from tests.ground.losses import HIGH, HUBER, MIXED, QUANTILE, SQUARED, TUBE
 from tests.ground.opened import Opened, Wish, opened, opened_world
 from tests.ground.world import noted
 
+pytestmark = pytest.mark.either
+
 ORIGIN = 1.0
 LOSSES = {
     "hinge": HINGE,
@@ -73,6 +75,7 @@ def test_a_cut_is_that_of_the_joined_rows(shared_engine: Engine, seed: int, many
                         assert_minorant(found, loss, beta, cut, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.thin(5)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("seed", range(3))
@@ -86,6 +89,7 @@ def test_a_cut_on_the_grid_is_one_and_has_its_error(shared_engine: Engine, seed:
                 assert_certified(world.again(loss=loss), loss, np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.thin(10)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("shape", ["chain", "true_hub", "five_bags"])

@@ -25,6 +25,8 @@ from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.typed import typed
 
+pytestmark = pytest.mark.either
+
 Numbers = Callable[[Values], Values]
 
 WIDTH = 0.4

@@ -36,6 +36,7 @@ def star(size: int) -> str:
     return f"SELECT t0.y, {columns} FROM t t0 {' '.join(f'JOIN t t{i} ON t{i}.id = t0.k' for i in range(1, size))}"
 
 
+@pytest.mark.slow
 def test_many_tables_are_met_in_memory_as_in_the_database(engine: Engine) -> None:
     small, passes = (
         train(engine, "m", star(SIZE), Training.of(label="y", lam=0.1, tol=1e-6, in_memory=rows)) for rows in (None, 0)
@@ -59,6 +60,7 @@ def test_a_message_to_one_of_many_tables_joins_none_of_the_others(
     assert small.objective == pytest.approx(passes.objective, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_refused(engine: Engine) -> None:
     joins = " ".join(f"JOIN t t{i} ON t{i}.id = t{i - 1}.k" for i in range(1, 251))
     with pytest.raises(QueryError, match="251 tables are joined in a chain"):

@@ -41,6 +41,8 @@ from tests.ground.trained import sensible, training
 from tests.psql import complaint
 from tests.typed import asked, meant, typed
 
+pytestmark = pytest.mark.either
+
 TUBE, QUANTILE, DELTA = 0.3, 0.9, 0.5
 PIECES = ((1.0, -0.5), (None, -1.0, 0.0))
 FORMULAS: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {
@@ -314,6 +316,7 @@ def test_the_unit_of_a_label_changes_nothing(duckdb: Engine, loss: LossName, bag
             assert (first.converged, model.converged) == (True, True)
 
 
+@pytest.mark.slow
 def test_the_loss_of_huber_of_a_label_in_the_thousands(duckdb: Engine) -> None:
     """Most of the loss is straight there, and lambda weighs as with the absolute loss."""
     join = numbers(np.random.default_rng(9), 600)

@@ -18,6 +18,8 @@ from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_wo
 from tests.ground.schemas import Wishes
 from tests.ground.world import noted
 
+pytestmark = pytest.mark.either
+
 SCALES: tuple[svm.Scale, ...] = ("none", "standard", "maxabs")
 HEIGHTS = (1, 3, 16, 64)
 MANY: Wishes = {"many_to_many": True, "nulls": False, "left_joins": False}
@@ -78,6 +80,7 @@ def test_exact_on_anything(shared_engine: Engine, scale: svm.Scale) -> None:
     over_worlds(shared_engine, seeds, Wish(scale=scale), {"continuous": scale != "none"}, check)
 
 
+@pytest.mark.slow
 def test_soft_cuts_count_rows_near_the_hinge_in_part(shared_engine: Engine) -> None:
     """With one bag. The slope, the offset and R itself are those of the materialised join, and the cut is one."""
 

@@ -16,6 +16,8 @@ from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, truth
 from tests.typed import meant
 
+pytestmark = pytest.mark.twin
+
 SHOP = """
 CREATE TABLE sales (store INT, item INT, y BOOLEAN, qty DOUBLE PRECISION, times INT, sold TEXT);
 CREATE TABLE stores (store INT, size DOUBLE PRECISION, open BOOLEAN, city TEXT, region INT);
@@ -149,6 +151,7 @@ def test_a_feature_that_says_nothing(shop: Engine, scale: svm.Scale) -> None:
             assert found.cut(beta).value_low == pytest.approx(found.hinge(beta).value)
 
 
+@pytest.mark.twin(False)
 def test_where_no_row_is_active_the_cut_is_zero(engine: Engine) -> None:
     """Also for what folds without a key: SQL sums no rows to one NULL."""
     build(

@@ -16,7 +16,7 @@ from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as trained_there
 from tests.typed import typed
 
-PARTS, PASSES, PSQL = 24, 48, 46
+PARTS, PASSES, PSQL = 48, 96, 92
 
 
 @cache
@@ -57,6 +57,7 @@ def assert_kept(model: Model, asked: dict[str, Any]) -> None:
     assert {name: model.options[name] for name in kept} == kept
 
 
+@pytest.mark.slow
 @pytest.mark.thin(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_pair_of_options_trains(rows: Engine, part: int) -> None:
@@ -66,6 +67,7 @@ def test_each_pair_of_options_trains(rows: Engine, part: int) -> None:
         assert_kept(asked_of(rows, asked), asked)
 
 
+@pytest.mark.slow
 @pytest.mark.thin(PASSES)
 @pytest.mark.parametrize("part", range(PASSES))
 def test_each_pair_trains_by_passes(duckdb: Engine, part: int) -> None:
@@ -76,6 +78,7 @@ def test_each_pair_trains_by_passes(duckdb: Engine, part: int) -> None:
         assert_kept(asked_of(filled(duckdb, scale_of(asked, number)), asked), asked)
 
 
+@pytest.mark.slow
 @pytest.mark.thin(PSQL)
 @pytest.mark.parametrize("part", range(PSQL))
 def test_each_pair_trains_in_psql(installed: Engine, installed_dsn: str, part: int) -> None:

@@ -31,6 +31,8 @@ from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import beta_of, training, wish_of
 from tests.typed import typed
 
+pytestmark = pytest.mark.either
+
 CLOSE = 1e-7
 
 

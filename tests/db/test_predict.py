@@ -27,6 +27,8 @@ from tests.ground.schemas import random_world
 from tests.ground.trained import training
 from tests.typed import asked, run, typed
 
+pytestmark = pytest.mark.twin
+
 
 def fetch(engine: Engine, query: exp.Expr) -> dict[str, list[object]]:
     with naive(engine):

@@ -40,6 +40,8 @@ from tests.psql import answer, complaint
 from tests.typed import asked as fetched
 from tests.typed import typed
 
+pytestmark = pytest.mark.either
+
 METHODS: tuple[ProbabilityMethod, ...] = ("sigmoid", "isotonic")
 NO_WEIGHTS = "ignore:Since FrozenEstimator does not appear to accept sample_weight"
 SHAPES = {"star": lambda: star(np.random.default_rng(3), 1500), "chain": lambda: chain(np.random.default_rng(3), 120)}
@@ -239,6 +241,7 @@ class ScoredClasses(Scored):
         return x
 
 
+@pytest.mark.slow
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("shape", "method"), [("star", "sigmoid"), ("chain", "isotonic")])
 def test_classes_next_to_scikit_learn(
@@ -373,6 +376,7 @@ def test_psql_finds_the_curve_of_the_group(installed: Engine) -> None:
                 np.testing.assert_allclose(np.array(mine, dtype=float), wanted[place][-len(mine) :], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_group_without_a_class_in_the_rows_held_out(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other groups have curves, whether its rows are read or measured in the database, and a note names it."""
     join, _ = made("star")

@@ -10,6 +10,8 @@ from tests.ground.liblinear import liblinear_beta
 from tests.ground.trained import training
 from tests.typed import asked, run
 
+pytestmark = pytest.mark.twin
+
 LAM, FEATURES = 0.01, ("x", "z")
 FROM = "FROM docs i JOIN docs j ON j.list = i.list WHERE i.good AND NOT j.good"
 QUERY = f"SELECT i.good, i.x - j.x AS x, i.z - j.z AS z {FROM}"

@@ -17,6 +17,8 @@ from tests.ground.trained import training
 from tests.servers import reachable_by_itself
 from tests.typed import asked, run
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
 CREATE TABLE a (k INT, x DOUBLE PRECISION, y INT);
 CREATE TABLE b (k INT, z DOUBLE PRECISION);

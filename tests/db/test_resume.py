@@ -27,6 +27,8 @@ from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.typed import typed
 
+pytestmark = pytest.mark.either
+
 
 @pytest.fixture
 def join(engine: Engine) -> Join:
@@ -73,6 +75,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_as_if_it_had_never_stopped(engine: Engine, join: Join, solver: str) -> None:
@@ -181,6 +184,7 @@ def stopping(name: str, after: int) -> Callable[[str], OnPass | None]:
     return lambda here: stop if here == name else None
 
 
+@pytest.mark.slow
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("where", [("m_0.01", 0), ("m_0.001", 0)])
 def test_a_path_goes_on_where_it_ended(engine: Engine, join: Join, where: tuple[str, int]) -> None:

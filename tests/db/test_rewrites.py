@@ -15,9 +15,10 @@ from tests.ground.rewriting import check
 from tests.ground.trained import training
 from tests.typed import asked, run
 
-FEW = 24
+FEW = 16
 
 
+@pytest.mark.slow
 def test_random_queries(shared_engine: Engine) -> None:
     """Each engine has its own."""
     first = FEW if shared_engine.dialect == "postgres" else 0

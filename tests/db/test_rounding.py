@@ -21,8 +21,9 @@ LAMBDA = 1e-3
 TABLES: dict[str, tuple[str, ...]] = {"facts": (), "star": ("dk",), "two bags": ("gk",), "three bags": ("gk", "hj")}
 """What the facts f meet: d by a foreign key, g and h many-to-many."""
 SCALES = ("standard", "maxabs", "none")
-NUMBERS = [range(3), pytest.param(range(3, 25), marks=pytest.mark.slow)]
-"""Joins of a shape on each engine, 200 in all."""
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
+NUMBERS = [range(3), pytest.param(range(3, 13), marks=pytest.mark.slow), pytest.param(range(13, 25), marks=NIGHTLY)]
+"""Joins of a shape on each engine, 104 in all, and 200 by night."""
 
 FEW = join_oracle.FEW
 """As users have it. Every other join has each row in two buckets that may be."""

@@ -16,6 +16,8 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked, meant, typed
 
+pytestmark = pytest.mark.twin
+
 
 def squared(**options: Any) -> Training:
     return training(loss="squared", **options)
@@ -37,6 +39,7 @@ def test_the_optimum_is_that_of_the_rows(engine: Engine, bags: int, lam: float) 
     assert model.gap < 1e-7
 
 
+@pytest.mark.twin(False)
 def test_its_cuts_are_those_of_passes(engine: Engine) -> None:
     """With categories, missing numbers, weights and sums over several tables."""
     rng = np.random.default_rng(2)

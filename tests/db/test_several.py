@@ -22,6 +22,8 @@ from tests.ground.joins import Join, chain, star
 from tests.ground.trained import training
 from tests.typed import asked
 
+pytestmark = pytest.mark.twin
+
 LAMBDAS = 0.1, 1e-2, 1e-3, 1e-4
 
 

@@ -87,7 +87,6 @@ SETTINGS = settings(
 LETTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from("'\"\\%$;-:{}() sS")
 TEXTS = st.text(LETTERS, min_size=1, max_size=30)
 NAMES = TEXTS.map(lambda text: text.encode()[:63].decode(errors="ignore")).filter(bool)
-THREE_NAMES = st.lists(NAMES, min_size=3, max_size=3, unique=True)
 NUMBERS = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-100)  # PostgreSQL refuses to underflow
 
 

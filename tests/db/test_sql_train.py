@@ -228,6 +228,7 @@ def test_what_is_in_the_way_of_a_proof(installed: Engine, dsn: str) -> None:
         assert any("more passes prove no more" in note for note in open_store(installed).load("far").notes)
 
 
+@pytest.mark.slow
 def test_more_numbers_than_have_a_dense_curvature(installed: Engine, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the numbers most eigenvectors are left out, and all categories but the share of their rows."""
     monkeypatch.setattr("sqlsvm.psql.stored_program.start.DENSE", 4)
@@ -349,6 +350,7 @@ def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, opt
     assert call(postgres_dsn, "objective", "w")[0]["objective"] == pytest.approx(model.objective, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_settings_of_a_session_change_no_result(postgres: Engine, postgres_dsn: str) -> None:
     """The text of a day, of a span, and of a backslash depends on them."""
     install(postgres)
@@ -456,6 +458,7 @@ def by_i(engine: Engine, rows: exp.Query | Text) -> list[float]:
     return list(found["score"][np.argsort(found["i"])].tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("type", CATEGORIES)
 def test_a_category_weighs_the_same_everywhere(postgres: Engine, postgres_dsn: str, type: str) -> None:
@@ -485,6 +488,7 @@ def test_a_padded_category_without_its_blanks(postgres: Engine, postgres_dsn: st
         assert by_i(postgres, predict(postgres, model, "SELECT i, c::text AS c, x FROM f")) == scores
 
 
+@pytest.mark.slow
 def test_padded_categories_of_an_older_sqlsvm(
     postgres: Engine, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -560,6 +564,7 @@ def test_many_worlds(installed: Engine, dsn: str) -> None:
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["categories", *(pytest.param(s, marks=SLOW) for s in JOINS if s != "categories")])
 def test_the_sql_is_the_drivers(
     postgres: Engine, statements: list[str], shape: str, monkeypatch: pytest.MonkeyPatch

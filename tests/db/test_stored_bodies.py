@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import psycopg
+import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine, Text
@@ -280,6 +281,7 @@ END
 $do$"""
 
 
+@pytest.mark.slow
 def test_psql_executes_nothing_of_a_stored_body(postgres: Engine, postgres_dsn: str) -> None:
     install(postgres)
     evil = "CREATE FUNCTION {}(x {}) RETURNS {} IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN {} RETURN 1; END $$"
@@ -318,6 +320,7 @@ def use(engine: Engine, model: Model, *, as_text: bool) -> None:
         engine.fetch(predict(engine, model, rows, probability=probability))
 
 
+@pytest.mark.slow
 def test_python_executes_nothing_of_a_stored_body(engine: Engine) -> None:
     evil = "CREATE MACRO {}(x) AS nextval('hers.sprung')"
     if engine.dialect == "postgres":

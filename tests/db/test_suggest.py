@@ -74,6 +74,7 @@ def test_earlier_rows_do_not_tell_the_label(engine: Engine) -> None:
     assert not [name for name in earlier if re.search("late|delay|refund|delivered", name)]
 
 
+@pytest.mark.slow
 def test_a_suggestion_has_no_rows_of_the_future(engine: Engine) -> None:
     shop(engine, True)
     found = leaks(engine, suggest(engine, Wanted("orders", "late", "placed_at")).query, "placed_at", "late")

@@ -73,6 +73,7 @@ def expected(name: str, values: Any, at: Any, now: float, columns: Rows) -> floa
     return float(AGGREGATES[kind](x)) if len(x) else np.nan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type", TYPES)
 def test_cells_computed_again(engine: Engine, type: str) -> None:
     shop(engine, type)

@@ -18,6 +18,8 @@ from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut, Sample
 from tests.ground.opened import Wish, build, opened_problem
 
+pytestmark = pytest.mark.twin
+
 TABLES = """
     CREATE TABLE f (k INT, j INT, y INT, x INT); CREATE TABLE d (k INT PRIMARY KEY, v INT);
     CREATE TABLE m (j INT, z INT);

@@ -20,6 +20,8 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked, meant, typed
 
+pytestmark = pytest.mark.twin
+
 N = 600
 QUERY = "SELECT o.y, o.x, v.m FROM o JOIN v ON v.c = o.c"
 SCALED: dict[str, Any] = {"lam": 1e-2, "scale": "none"}
@@ -50,6 +52,7 @@ HELD: dict[str, tuple[dict[str, Any], str, str, str]] = {
 }
 
 
+@pytest.mark.twin(False)
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("offload", [False, True])
 @pytest.mark.parametrize("case", HELD)
@@ -88,6 +91,7 @@ FOLDS: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("in_memory", [0, None])
 @pytest.mark.parametrize("case", FOLDS)
@@ -227,6 +231,7 @@ FOUND: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.twin(False)
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("case", FOUND)
 def test_what_the_label_finds_by_unique_keys_splits_it(engine: Engine, case: str) -> None:

@@ -23,7 +23,7 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of
 from tests.ground.world import noted
 from tests.typed import meant, typed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.either]
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
@@ -116,6 +116,7 @@ def test_separable(engine: Engine, columns: str) -> None:
     assert_beside_liblinear(model, rows)
 
 
+@pytest.mark.slow
 def test_descent_on_a_stable_instance(engine: Engine) -> None:
     """No row is near the hinge for a beta near the optimum: there (1 + epsilon)-counts come within 1 + gamma of it."""
     gamma, rng = 0.1, np.random.default_rng(0)

@@ -41,6 +41,7 @@ def session(path: Path) -> doctest.DocTest:
     return doctest.DocTestParser().get_doctest("\n".join(lines), {}, path.name, str(path), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small, "MUCH", 2)  # as users have it

@@ -32,6 +32,7 @@ def examples(way: str, dialect: str) -> list[str]:
     return [block.text.strip() for block in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_rows(shop: Engine, way: str) -> None:
     """As many rows of each class, and the same sum of each number, as the database gives the text."""

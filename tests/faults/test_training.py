@@ -66,6 +66,7 @@ def campaign(subject: Subject, engine: str, fault: Fault, ground: Ground, dsn: s
     record(where=engine, fault=fault.name, moments=found.total(), ends=dict(found))
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("fault", cases("postgres", ON_A_SERVER), ids=lambda fault: fault.name)
 def test_on_postgres(server: Cluster, proxy: Proxy, on_postgres: Subject, fault: Fault, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import numpy as np
-
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.psql.stored_program import save_program, stored_program
@@ -41,15 +39,3 @@ def trained(engine: Engine, dsn: str, name: str, **options: object) -> Model:
         *(model.objective, model.objective_upper, model.lower_bound, model.gap)
     ]
     return model
-
-
-def beta_by_name(model: Model, rng: np.random.Generator) -> dict[str, Any]:
-    """Some weights on the features of a model."""
-    weights: dict[str, Any] = {}
-    for w in model.weights:
-        value = float(rng.integers(-4, 5)) / 4
-        if w.category is None:
-            weights[w.feature] = value
-        else:
-            weights.setdefault(w.feature, {})[str(w.category)] = value
-    return {"intercept": 0.25, "weights": weights}
