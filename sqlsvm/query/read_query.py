@@ -141,12 +141,14 @@ def _taken_apart(
 
 
 def _note_far(engine: Engine, items: Sequence[Source]) -> None:
-    """Rows of another server are made once."""
+    """Rows of another server are made once. A session that makes no tables would read others each time."""
     named = [(each.expression, t) for each in items for t in each.expression.find_all(exp.Table)]
     named = [(item, table) for item, table in named if isinstance(table.this, exp.Identifier)]
     for place in engine.far([table for _, table in named]):
         item, table = named[place]
-        item.meta.setdefault(MADE, Once(f"{table.name} has rows of another server", "keep them in a table here"))
+        once = Once(f"{table.name} has rows of another server", "keep them in a table here")
+        error = QueryError(f"{once.reason}, which may be others each time", hint=once.hint) if engine.inlines else None
+        item.meta[MADE] = item.meta.get(MADE, once)._replace(varying=error)
 
 
 def _written(tree: exp.Select, audited: int, dialect: str) -> Bound:

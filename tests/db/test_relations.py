@@ -12,8 +12,11 @@ from sqlglot import exp, parse_one
 from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
+from sqlsvm.psql.install import install
 from sqlsvm.run.train import train
+from tests.ground.sql_program import compiled
 from tests.ground.trained import training
+from tests.psql import answer
 from tests.servers import reachable_by_itself
 from tests.typed import asked, run
 
@@ -195,6 +198,27 @@ def test_a_partition_that_is_attached_far_away(postgres: Engine, postgres_dsn: s
             assert found.objective_upper >= true.lower_bound, moment
             assert len(sent) > moment
             owner(postgres_dsn, "ALTER TABLE hours DETACH PARTITION hour1")
+
+
+@pytest.mark.parametrize("table", ["away", "seen", "both_"])
+def test_a_program_copies_the_rows_of_another_server(postgres: Engine, postgres_dsn: str, table: str) -> None:
+    """Also in a transaction with one snapshot. A session that makes no tables refuses them."""
+    query = f"SELECT s.y, s.x, g.u FROM {table} AS s JOIN g ON g.l = s.l"
+    with far(postgres_dsn, FAR):
+        install(postgres)
+        compiled(postgres, "away", query, training(lam=0.1, scale="none"))
+        kinds = "SELECT string_agg(relkind::text, '' ORDER BY relname) FROM pg_class WHERE relname LIKE 'sqlsvm\\_r_'"
+        quiet = "SET client_min_messages = warning;"
+        for level, wanted in ("READ COMMITTED", "rr"), ("REPEATABLE READ", "rv"):
+            begun = f"BEGIN ISOLATION LEVEL {level}; CREATE TEMPORARY TABLE sqlsvm_statements AS"
+            taken = "SELECT * FROM sqlsvm.statements; SELECT sqlsvm._sources();"
+            assert answer(postgres_dsn, f"{begun} {taken} {kinds}")[-1] == wanted
+            assert answer(
+                postgres_dsn, f"{quiet} BEGIN ISOLATION LEVEL {level}; SELECT version FROM sqlsvm.train('away'); COMMIT"
+            )
+        postgres.place(no_temp=True)
+        with pytest.raises(QueryError, match=f"{table} has rows of another server, which may be others each time"):
+            train(postgres, "m", query, training(lam=0.1))
 
 
 # -- DuckDB ------------------------------------------------------------------------------------------------------------
