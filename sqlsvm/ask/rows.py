@@ -21,7 +21,7 @@ from sqlsvm.query import FeatureQuery, parse
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.names import column_of
 from sqlsvm.query.read_query import Roles
-from sqlsvm.query.rewrites.split import PARTS, HeldOut, Holdout, OfFold, Part, marked
+from sqlsvm.query.rewrites.split import PARTS, HeldOut, OfFold, Part, holdout_of, marked
 from sqlsvm.run.data import Data, Key, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.folding import prepared_part
@@ -60,7 +60,7 @@ def on_parts(
     held_out: Callable[[Data], Found] | None = None,
 ) -> dict[Part, Found]:
     """`held_out`: how the rows held out are measured, if that is another way."""
-    options, holdout = options_of(model), Holdout.of(model.options)
+    options, holdout = options_of(model), holdout_of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
     found: dict[Part, Found] = {}

@@ -73,7 +73,7 @@ def evaluate(
 
     from sqlsvm.ask.evaluate import measure, measure_held_out
     from sqlsvm.ask.rows import on_all, on_parts
-    from sqlsvm.query.rewrites.split import Holdout
+    from sqlsvm.query.rewrites.split import holdout_of
     from sqlsvm.show.evaluation import IN_SAMPLE, draw_evaluation, draw_parts
 
     if len(given := [text for text in (query, condition, rows) if text]) > 1:
@@ -83,7 +83,7 @@ def evaluate(
             model = others
         measured, held_out = partial(measure, model=model), partial(measure_held_out, model=model)
         classes = model.trained_on.label_values
-        if Holdout.of(model.options) and not others:
+        if holdout_of(model.options) and not others:
             parts = on_parts(engine, model, measured, offload=offload, held_out=held_out)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
             drawn = draw_parts(parts, model.label, classes, sys.stdout, weighted=model.weighted)

@@ -15,7 +15,7 @@ from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
-from sqlsvm.query.rewrites.split import Holdout
+from sqlsvm.query.rewrites.split import holdout_of
 from sqlsvm.run.data import Data
 from sqlsvm.run.opening import unmapped
 
@@ -111,7 +111,7 @@ def measured(engine: Engine, model: Model, offload: bool | None) -> tuple[Measur
 
         return drawn
 
-    if not Holdout.of(model.options):
+    if not holdout_of(model.options):
         return on_all(engine, model, by(measure), offload=offload), None
     parts = on_parts(engine, model, by(measure), offload=offload, held_out=by(measure_held_out))
     return parts["holdout"], parts["train"]

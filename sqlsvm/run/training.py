@@ -24,7 +24,7 @@ from sqlsvm.options import (
 )
 from sqlsvm.plan.constraints import constraint, given
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.query.rewrites.split import Folds, HeldOut, Holdout, OfFold
+from sqlsvm.query.rewrites.split import Folds, HeldOut, OfFold, holdout_of
 from sqlsvm.rules import CUTS, LEARNS, refuse
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
@@ -265,4 +265,4 @@ class Training(Effort, ProblemOptions):
     def held(self) -> HeldOut | None:
         if self.fold is not None:
             return OfFold(self.parts, self.fold)
-        return None if self.holdout is None else Holdout(self.holdout, self.seed, self.split_by, self.gap)
+        return holdout_of(self.kept)

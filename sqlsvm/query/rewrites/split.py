@@ -92,7 +92,6 @@ class Holdout:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
-        """From the options of a training, or those stored with a model."""
         share, own = options.get("holdout"), (options.get(name) for name in ("split_by", "gap"))
         return cls(share, int(options["effort"]["seed"]), *own) if share else None
 
@@ -260,6 +259,13 @@ class OfFold:
 
 
 HeldOut = Holdout | OfFold
+SPLITS: list[Any] = [Holdout]
+"""Each tells of options whether they ask for it."""
+
+
+def holdout_of(options: Mapping[str, Any]) -> HeldOut | None:
+    """The rows that the options of a training, or those stored with a model, keep out."""
+    return next(filter(None, (split.of(options) for split in SPLITS)), None)
 
 
 @dataclass(frozen=True)
