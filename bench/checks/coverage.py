@@ -16,8 +16,8 @@ import numpy as np
 from sqlglot import exp, parse_one
 
 from sqlsvm.ask.confusion import Classed, confusion
+from sqlsvm.ask.evaluate import residuals_of
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
-from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.scored import of_plan
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values

@@ -11,7 +11,7 @@ from bench.races.tasks import Task, load, task, unload
 from sqlsvm.ask.explain import analyze
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.run.forecast import passes_left, usual_rate
+from sqlsvm.run.making import passes_left, usual_rate
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.solve.solution import Effort, Record

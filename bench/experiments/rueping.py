@@ -15,9 +15,9 @@ from time import perf_counter
 
 import numpy as np
 
+from sqlsvm.kernel.decomposition import Task, decomposed
 from sqlsvm.kernel.functions import Kernel
 from sqlsvm.kernel.gram import Cache
-from sqlsvm.kernel.learn import Task, decomposed
 from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.options import CacheKind
 from sqlsvm.solve.threads import fitting_threads

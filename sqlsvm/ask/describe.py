@@ -19,7 +19,7 @@ from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.run.columns import CONSTANT, LABEL, JoinFacts, Joint, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import anew
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 

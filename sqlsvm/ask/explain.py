@@ -62,12 +62,11 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
-from sqlsvm.run.forecast import Outlook, outlook, usual_rate
+from sqlsvm.run.making import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problems import Problems
 from sqlsvm.run.train import of_label as as_numbers
-from sqlsvm.run.training import Training
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import Training, anew
 from sqlsvm.run.workspace import Program, at_once, keep_all, rendered
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record

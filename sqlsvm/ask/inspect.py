@@ -28,7 +28,7 @@ from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import Roles, read_query
 from sqlsvm.query.rewrites.left_joins import KEY
 from sqlsvm.run.derived import reading
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import anew
 from sqlsvm.run.workspace import Workspace
 
 

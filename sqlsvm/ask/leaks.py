@@ -13,7 +13,7 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.ask.evaluate import residuals_of
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError, FormError, OptionError
 from sqlsvm.plan.preflight import ProblemOptions

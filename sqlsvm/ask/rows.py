@@ -27,7 +27,7 @@ from sqlsvm.run.derived import reading
 from sqlsvm.run.folding import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import anew
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.loss import custom
 

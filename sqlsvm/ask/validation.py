@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.ask.confusion import classed, confusion
-from sqlsvm.ask.evaluate import by_group, evaluate, in_each
+from sqlsvm.ask.evaluate import by_group, evaluate, in_each, residuals_of
 from sqlsvm.ask.intervals import mean_loss, with_intervals, with_intervals_of_numbers
-from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_fold, on_parts, options_of
 from sqlsvm.ask.scored import FINE, Measures, of_each, of_plan, of_rows
 from sqlsvm.compile.clusters import apart

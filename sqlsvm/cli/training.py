@@ -278,7 +278,7 @@ def _found(wanted: Wanted, engine: "Engine", by_state: "Mapping[str, Continuatio
     ]
     above: list[float | None] = [None] * len(models)
     if option.name == "quantile" and not models[0].groups:
-        from sqlsvm.ask.residuals import crossings
+        from sqlsvm.ask.evaluate import crossings
 
         above[:-1] = crossings(engine, models, offload=first.offload)
     values, chosen = [*map(wanted.value, wanted.trainings)], None

@@ -245,7 +245,7 @@ def count(
     from sqlsvm.plan.constraints import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.opening import maps_of, open_problem
-    from sqlsvm.run.unchosen import anew
+    from sqlsvm.run.training import anew
     from sqlsvm.show import plan as answers
 
     if beta is None:

@@ -23,8 +23,7 @@ from sqlsvm.query.read_query import Roles
 from sqlsvm.run import components as of_components
 from sqlsvm.run.components import Components
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.training import Training
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import Training, anew
 
 __all__ = ["components", "count", "describe", "explain", "inspect"]
 assert cells

@@ -21,7 +21,7 @@ from sqlsvm.query.rewrites.kinds import without_nulls
 from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.derived import reading
 from sqlsvm.run.offload import brought
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import anew
 from sqlsvm.solve import eigen
 from sqlsvm.solve.arrays import Array
 

@@ -1,6 +1,6 @@
 """From a feature query to the data of a design: the first steps of training, counting and explaining."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +15,7 @@ from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.moments import category_products_name, covariances, needed, products_name
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.options import ClassWeights
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.constraints import Covariances
 from sqlsvm.plan.design import NOWHERE, Coordinate, Design, with_top
@@ -185,14 +186,11 @@ def prepared(
     plan = replace(plan, design=plan.design.at_origins(origins))
     check_repeated(plan, catalog, options.categorical)
     covariances = _audited(work, query, options, plan.design.target)
-    if isinstance(options.class_weight, tuple):
-        if plan.design.target.classes:
-            hint = "--class-weight balanced gives all classes the same total weight"
-            raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
-        plan = weighted(plan, options.class_weight)
+    if isinstance(options.class_weight, tuple) and plan.design.target.classes:
+        hint = "--class-weight balanced gives all classes the same total weight"
+        raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
     counted = partial(_counted, work, catalog, options=options, effort=effort, models=models)
-    if options.class_weight == "balanced":
-        plan = weighted(plan, balanced(_sizes(work, catalog.query, plan)))
+    plan = with_weights(plan, options.class_weight, lambda plan: _sizes(work, catalog.query, plan))
     plan, moments, rows = counted(plan)
     covariances = {name: _moved(plan.design, each) for name, each in covariances.items()}
     how = scaling(plan.design, moments, options.scale)
@@ -221,6 +219,15 @@ def weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
     return replace(plan, design=replace(plan.design, target=target))
 
 
+def with_weights(plan: Plan, weights: ClassWeights, sizes: Callable[[Plan], Moments]) -> Plan:
+    """With the weights of classes. Balanced ones need their sizes."""
+    if weights == "balanced":
+        counted = sizes(plan)
+        check_rows(plan, counted)
+        return weighted(plan, balanced(counted))
+    return weighted(plan, weights) if isinstance(weights, tuple) else plan
+
+
 def _sizes(work: Workspace, query: FeatureQuery, plan: Plan) -> Moments:
     """Those of the classes. The tables are made for it without the features, and dropped."""
     work.clock.begin("tables")
@@ -228,9 +235,7 @@ def _sizes(work: Workspace, query: FeatureQuery, plan: Plan) -> Moments:
     with work.scratch():
         check_weight(work, query, bare)
         work.run(working_tables(bare))
-        found = read_moments(work, bare)
-        check_rows(bare, found)
-    return found
+        return read_moments(work, bare)
 
 
 def _counted(

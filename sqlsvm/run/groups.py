@@ -33,7 +33,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.rows import rows_of
 from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
-from sqlsvm.run.data import Data, Key, balanced, weighted
+from sqlsvm.run.data import Data, Key, with_weights
 from sqlsvm.run.folding import kept
 from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, read_rows, shifted, with_own_categories
 from sqlsvm.run.making import Making
@@ -168,12 +168,7 @@ class Groups:
         rows = shifted(rows, -target.centre) if target.centre else rows
         design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
         plan, rows = centred_rows(replace(self.plan, design=design), rows, rows[TIMES].astype(float), how)
-        if weights == "balanced":
-            counted = moments_of(plan, rows, rows[TIMES].astype(float))
-            check_rows(plan, counted)
-            plan = weighted(plan, balanced(counted))
-        elif isinstance(weights, tuple):
-            plan = weighted(plan, weights)
+        plan = with_weights(plan, weights, lambda plan: moments_of(plan, rows, rows[TIMES].astype(float)))
         weighing = class_weighted(plan.design.target, rows)
         moments = moments_in_memory(plan, rows, weighing, how, nulls, by_class=True)
         own = scaling(plan.design, moments, how)
@@ -201,14 +196,13 @@ class Groups:
             plan = replace(self.plan, tree=replace(self.plan.tree, query=query))
             plan = replace(plan, design=replace(plan.design, target=self._target(group)))
             measured = needed(plan, scale, by_class=by_class)
-            if weights == "balanced":
+
+            def sizes(plan: Plan) -> Moments:
                 with work.scratch():
                     work.run(missing_tables(work, plan))
-                    counted = read_moments(work, plan, measured)
-                    check_rows(plan, counted)
-                plan = weighted(plan, balanced(counted))
-            elif isinstance(weights, tuple):
-                plan = weighted(plan, weights)
+                    return read_moments(work, plan, measured)
+
+            plan = with_weights(plan, weights, sizes)
             work.run(missing_tables(work, plan))  # the group before may have had other origins
             found = read_moments(work, plan, measured)
             if check:

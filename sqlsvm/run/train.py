@@ -25,8 +25,7 @@ from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled, opened, query_of
 from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.resume import Continuation, asked_for, digests, moved, objective
-from sqlsvm.run.training import Training
-from sqlsvm.run.unchosen import choice_of, with_choice
+from sqlsvm.run.training import Training, choice_of, with_choice
 from sqlsvm.solve.solution import OnPass
 from sqlsvm.terminal import NOTE, READING
 

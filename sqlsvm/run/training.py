@@ -1,10 +1,18 @@
-"""How to train: the options of a training, and its penalty."""
+"""How to train: the options of a training, its penalty, and what happens where a choice fails.
 
-from collections.abc import Iterator
+A choice that was not asked for ends no training: the default is taken, and a note says why. The training begins again,
+in a new snapshot: after an error a transaction of PostgreSQL takes no more statements.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import wraps
 from math import sqrt
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
+from sqlsvm.errors import ConnectionLost, MovedError
 from sqlsvm.measures import NUMBER, deciding
 from sqlsvm.model.model import Model
 from sqlsvm.options import AUTO as AUTO_WORD
@@ -33,6 +41,7 @@ from sqlsvm.solve.elastic import Elastic, Free, Side
 from sqlsvm.solve.loss import Loss, custom
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.solution import Effort
+from sqlsvm.terminal import NOTE
 
 
 @dataclass(frozen=True)
@@ -266,3 +275,63 @@ class Training(Effort, ProblemOptions):
         if self.fold is not None:
             return OfFold(self.parts, self.fold)
         return holdout_of(self.kept)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Trainings = Mapping[str, Training]
+
+steps = logging.getLogger(__name__)
+
+MOST = 10
+
+
+class NotChosenError(Exception):
+    """The choice failed, for the reason that is its cause."""
+
+
+@contextmanager
+def choice_of(trainings: Trainings, *failures: type[Exception]) -> Iterator[None]:
+    """An error of these kinds, where all that is chosen is chosen by default."""
+    each = trainings.values()
+    by_default = any(t.reads_parts for t in each) and all(set(t.chooses) <= set(t.unnamed) for t in each)
+    try:
+        yield
+    except (ConnectionLost, MovedError):
+        raise
+    except failures as error:
+        if not by_default:
+            raise
+        raise NotChosenError from error
+
+
+def anew(work: Callable[P, T]) -> Callable[P, T]:
+    """The work, again if what it reads has moved. A partition may be attached every hour, and every minute."""
+
+    @wraps(work)
+    def again(*given: P.args, **named: P.kwargs) -> T:
+        for _ in range(MOST):
+            try:
+                return work(*given, **named)
+            except MovedError as error:
+                steps.log(NOTE, "note: beginning again: %s", error.message)
+        return work(*given, **named)
+
+    return again
+
+
+def with_choice(trainings: Trainings, work: Callable[[Trainings], T]) -> T:
+    """The work, or that with defaults."""
+    try:
+        return anew(work)(trainings)
+    except NotChosenError as error:
+        cause = error.__cause__
+        some = any(each.chooses for each in trainings.values())
+        lost = f"lambda is {DEFAULTS[LAMBDA]:g}, its default: choosing it" if some else "no class has a probability: it"
+        steps.log(NOTE, "note: %s failed: %s", lost, _said(cause))
+        steps.debug("the choice failed", exc_info=cause)
+    return anew(work)({name: replace(each, chooses=(), curves=False) for name, each in trainings.items()})
+
+
+def _said(cause: BaseException | None) -> str:
+    return getattr(cause, "message", None) or f"{type(cause).__name__}: {cause}"

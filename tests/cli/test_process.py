@@ -11,7 +11,7 @@ from tests.cli.command import ROOT, environment
 TRAIN = ["train", "--dsn", "duckdb:", "--label", "y", "--query", "SELECT t.y, t.x FROM 't.csv' AS t"]
 NOT_NEEDED = (
     "sqlsvm.ask.",
-    "sqlsvm.kernel.learn",
+    "sqlsvm.kernel.decomposition",
     "sqlsvm.maps.kinds",
     "sqlsvm.neural",
     "sqlsvm.run.folding",

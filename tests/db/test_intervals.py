@@ -10,8 +10,8 @@ from sqlglot import exp, parse_one
 
 from bench.checks.coverage import cover, sizes_of
 from bench.checks.coverage import evaluated as by_evaluate
+from sqlsvm.ask.evaluate import residuals_of
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
-from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.scored import of_plan
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation

@@ -18,8 +18,8 @@ from sqlsvm import (
     RelationalSVC,
     RelationalSVR,
 )
+from sqlsvm.ask.evaluate import residuals
 from sqlsvm.ask.inspect import inspect
-from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError, OptionError

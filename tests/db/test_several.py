@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
-from sqlsvm.ask.residuals import crossings
+from sqlsvm.ask.evaluate import crossings
 from sqlsvm.ask.validation import best, means, trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.problems import SOLVERS, Solver

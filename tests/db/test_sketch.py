@@ -13,8 +13,7 @@ from sqlsvm import sql
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.lab.compile.levels import compressions, levels, step_for
-from sqlsvm.lab.compile.sketch import EXCESS, REACHED, counted, excess, reached_levels
+from sqlsvm.lab.compile.sketch import EXCESS, REACHED, compressions, counted, excess, levels, reached_levels, step_for
 from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, THETA
 from sqlsvm.run.data import Data

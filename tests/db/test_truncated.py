@@ -27,7 +27,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install import install
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
-from sqlsvm.run.unchosen import anew
+from sqlsvm.run.training import anew
 from tests.faults.profile import number
 from tests.ground.opened import build
 from tests.ground.sql_program import compiled

@@ -4,9 +4,9 @@ from math import inf
 
 import pytest
 
-from sqlsvm.run import clock, forecast
+from sqlsvm.run import clock
 from sqlsvm.run.clock import Clock
-from sqlsvm.run.forecast import Forecast, usual_rate
+from sqlsvm.run.making import Forecast, usual_rate
 from sqlsvm.solve.solution import Effort, Record
 from sqlsvm.terminal import duration
 
@@ -22,7 +22,7 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    for module in (clock, forecast):
+    for module in (clock, making):
         monkeypatch.setattr(module, "perf_counter", time)
     return time
 

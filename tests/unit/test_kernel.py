@@ -9,11 +9,9 @@ from sklearn.svm import SVC
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
-from sqlsvm.kernel.cache import Kind, Pool
-from sqlsvm.kernel.decomposition import best_offset
+from sqlsvm.kernel.decomposition import Task, best_offset, decomposed, stepped, usual_gamma
 from sqlsvm.kernel.functions import DEGREE, Kernel
-from sqlsvm.kernel.gram import Cache, Gram
-from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
+from sqlsvm.kernel.gram import Cache, Gram, Kind, Pool
 from sqlsvm.kernel.pegasos import Linear, after, kernelised
 from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.options import CacheKind, CacheShare, KernelName

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlsvm.lab.compile.levels import compressions, levels, real_levels, step_for
+from sqlsvm.lab.compile.sketch import compressions, levels, real_levels, step_for
 
 STEPS = st.floats(0.003, 3.0)
 SIZES = st.floats(1.0, 1e30)

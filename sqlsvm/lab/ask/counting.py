@@ -13,8 +13,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError
-from sqlsvm.lab.compile.levels import levels
-from sqlsvm.lab.compile.sketch import REACHED, THRESHOLDS, counted, reached_levels, row_count, thresholds
+from sqlsvm.lab.compile.sketch import REACHED, THRESHOLDS, counted, levels, reached_levels, row_count, thresholds
 from sqlsvm.lab.run.pseudo_oracle import LABELS, Sketching, of_label, sketching
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.design import Design

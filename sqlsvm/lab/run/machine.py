@@ -9,10 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from sqlsvm.errors import DataError
-from sqlsvm.kernel.decomposition import Dual
+from sqlsvm.kernel.decomposition import Dual, Task, decomposed, stepped, usual_gamma
 from sqlsvm.kernel.functions import Kernel
 from sqlsvm.kernel.gram import Cache
-from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
 from sqlsvm.kernel.pegasos import Linear
 from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model

@@ -11,8 +11,18 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.compile.weighting import Step
 from sqlsvm.engine.base import Rows
-from sqlsvm.lab.compile.levels import compressions, levels, real_levels, step_for
-from sqlsvm.lab.compile.sketch import EXCESS, counted, excess, perturbed, size_name, sizes
+from sqlsvm.lab.compile.sketch import (
+    EXCESS,
+    compressions,
+    counted,
+    excess,
+    levels,
+    perturbed,
+    real_levels,
+    size_name,
+    sizes,
+    step_for,
+)
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
