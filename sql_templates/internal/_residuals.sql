@@ -1,5 +1,5 @@
 -- How far scores are off where the label is a number: measures, each with its bounds
--- ask/residuals.py has the same formulas. A residual may be off by the blur, and no mean or root of a mean square is off by more.
+-- ask/evaluate.py has the same formulas. A residual may be off by the blur, and no mean or root of a mean square is off by more.
 CREATE OR REPLACE FUNCTION sqlsvm._residuals(p sqlsvm._problem, theta float8[], buckets integer)
 RETURNS TABLE (measure text, found float8[])
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from sqlsvm.run import clock
+from sqlsvm.run import clock, making
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.making import Forecast, usual_rate
 from sqlsvm.solve.solution import Effort, Record
