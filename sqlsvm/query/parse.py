@@ -59,14 +59,14 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, Sent, FormError | None]
         for node in query.walk():
             node.pop_comments()
         _keep_calls(query, dialect)
-        written = Sent.of(query, dialect)
+        written = Sent.of(sql.without_places(query), dialect)
         _faithful(tokens, written.tokens)
         check_reads(query, written.tokens, dialect)
         refusal = _refusal(turned(query), dialect)
         if LANGUAGES[dialect].names_files and isinstance(query, exp.Select) and query.args.get("from_"):
             _name_files(query)
         _name_collations(query)
-        sql.keep_names(sql.without_places(query))
+        sql.keep_names(query)
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
     return query, written, refusal
