@@ -199,7 +199,6 @@ class Smoothed(ByPiece):
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         """The shortfall psi(z) - (u z - psi*(u)) as well; where u is 0, psi is least and falls short of nothing."""
-
         (u,), at = self.value(z), z.past(0.0)
         value = exp.paren(
             _by_piece(self.loss, [True] * len(self.loss.pieces), z.above, lambda p: _value(p, z.past(p.at)))

@@ -76,7 +76,6 @@ class Plan:
     (compile/messages.py)?"""
     split: str | None = None
     """A column of the label's relation. Sums are kept apart by its values, with one bag; moments always."""
-
     marked: bool = False  # do the rows of a sample tell the marks of their row of the label's relation?
 
     def __post_init__(self) -> None:

@@ -37,9 +37,7 @@ CODE = "y"  # the column of working tables with the code
 class Target:
     label: Feature
     code: exp.Expression  # over the columns of the label's relation
-
     class_weights: tuple[float, ...] = (1.0, 1.0)  # of a row of each class: negative, positive; or of each code
-
     signed: ClassVar[bool] = False  # do rows have signs, so that there are two classes, or one against the others?
     classes: ClassVar[int] = 0  # how many classes there are, if each of them is +1 in a training of its own
     chosen = 0  # the code of the class that is +1, if there are more than two
@@ -98,7 +96,6 @@ class Binary(Target):
 
     class_parameters: bool = False  # class weights are parameters: a stored program knows them only when it runs
     values: tuple[Any, Any] | None = None  # the label's own values for -1 and +1, if they were read to make it
-
     signed = True
 
     def sign(self, y: exp.Expression) -> exp.Expression:
@@ -126,7 +123,6 @@ class Classes(Target):
     names: tuple[str, ...] = ()  # the values in the order of their codes, as text
     chosen: int = 1  # the code of the class that is +1
     lacking: bool = False  # may rows have none of these values, and a class no rows?
-
     signed = True
 
     @property

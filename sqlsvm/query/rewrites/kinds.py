@@ -43,7 +43,6 @@ def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         by_relation.setdefault(feature.relation, []).append(feature)
     for alias, own in by_relation.items():
         found |= zip(own, facts.columns(query.relation(alias), [f.expression for f in own]), strict=True)
-
     _check_types(query, found)
     times: dict[str, TimeKind] = {}
 

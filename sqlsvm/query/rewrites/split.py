@@ -259,8 +259,7 @@ class OfFold:
 
 
 HeldOut = Holdout | OfFold
-SPLITS: list[Any] = [Holdout]
-"""Each tells of options whether they ask for it."""
+SPLITS: list[Any] = [Holdout]  # each tells of options whether they ask for it
 
 
 def holdout_of(options: Mapping[str, Any]) -> HeldOut | None:
