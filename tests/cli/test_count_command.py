@@ -11,7 +11,7 @@ from sqlglot import parse
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Rows
 from tests.cli.command import sqlsvm
-from tests.typed import asked, typed
+from tests.typed import asked, run
 
 TABLES = """
 CREATE TABLE a AS SELECT i % 7 AS k, i % 3 = 0 AS y, i % 5 - 2 AS x FROM RANGE(0, 60) AS r(i);
@@ -27,9 +27,7 @@ BETA = {"intercept": 0.25, "weights": {"x": 0.5, "tone": {"tone 1": -1.5, "tone 
 def dsn(tmp_path_factory: pytest.TempPathFactory) -> str:
     dsn = f"duckdb:{tmp_path_factory.mktemp('count') / 'x.duckdb'}"
     with connect(dsn) as engine:
-        for statement in parse(TABLES, read="duckdb"):
-            assert statement
-            typed(engine, statement)
+        run(engine, TABLES)
     return dsn
 
 

@@ -8,7 +8,7 @@ from sqlglot import parse
 
 from sqlsvm.engine import connect
 from tests.cli.command import ROOT, sqlsvm
-from tests.typed import typed
+from tests.typed import run
 
 CHAIN = ROOT / "tests" / "golden" / "draw" / "chain.sql"
 TABLES, _, QUERY = CHAIN.read_text(encoding="utf-8").partition("-- query\n")
@@ -32,9 +32,7 @@ a  1,000 rows  [bag 1]  read in place
 def dsn(tmp_path_factory: pytest.TempPathFactory) -> str:
     dsn = f"duckdb:{tmp_path_factory.mktemp('explain') / 'x.duckdb'}"
     with connect(dsn) as engine:
-        for statement in parse(TABLES, read="duckdb"):
-            assert statement
-            typed(engine, statement)
+        run(engine, TABLES)
     return dsn
 
 

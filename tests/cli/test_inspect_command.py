@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlglot import parse
 
 from sqlsvm.engine import connect
 from tests.cli.command import ROOT, sqlsvm
-from tests.typed import typed
+from tests.typed import run
 
 GOLDEN = ROOT / "tests" / "golden" / "draw"
 QUERY = (GOLDEN / "left_join.sql").read_text(encoding="utf-8").partition("-- query\n")[2]
@@ -18,9 +17,7 @@ QUERY = (GOLDEN / "left_join.sql").read_text(encoding="utf-8").partition("-- que
 def fill(dsn: str, name: str) -> None:
     tables = (GOLDEN / f"{name}.sql").read_text(encoding="utf-8").partition("-- query\n")[0]
     with connect(dsn) as engine:
-        for statement in parse(tables, read="duckdb"):
-            assert statement
-            typed(engine, statement)
+        run(engine, tables)
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +97,7 @@ def test_json_from_duckdb(shared: str) -> None:
 
 def test_json_from_postgres(postgres_dsn: str) -> None:
     with connect(postgres_dsn) as engine:
-        for statement in parse(TABLES, read="postgres"):
-            assert statement
-            typed(engine, statement)
+        run(engine, TABLES)
     done = sqlsvm("inspect", "--dsn", postgres_dsn, "--label", "y", "--json", "--query", QUERY)
     assert json.loads(done.stdout) == LEFT_JOIN
 
@@ -116,9 +111,7 @@ INSERT INTO members SELECT i, 20 + i FROM GENERATE_SERIES(0, 5) AS r(i)"""
 def test_files_are_tables(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("k,y\n1,true\n2,false\n2,true\n")
     with connect("duckdb:") as engine:
-        for statement in parse(f"COPY (SELECT 2 AS k, 0.5 AS z) TO '{tmp_path}/x.parquet'", read="duckdb"):
-            assert statement
-            typed(engine, statement)
+        run(engine, f"COPY (SELECT 2 AS k, 0.5 AS z) TO '{tmp_path}/x.parquet'")
     query = "SELECT a.y, b.z FROM 'x.csv' AS a JOIN 'x.parquet' AS b USING (k)"
     done = sqlsvm("inspect", "--dsn", "duckdb:", "--label", "y", "--json", "--query", query, cwd=tmp_path)
     found = json.loads(done.stdout)

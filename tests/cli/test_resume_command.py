@@ -231,10 +231,7 @@ def test_another_training_of_that_name_has_finished(shop: str) -> None:
     assert 'no unfinished training of "late" is kept here: it is trained from the start' in done.stderr
 
 
-CHANGES = {
-    "r": "UPDATE r SET c = c + 1 WHERE j = (SELECT MIN(j) FROM r)",
-    "l": "INSERT INTO l SELECT * FROM l LIMIT 1",
-}
+CHANGES = {"r": "UPDATE r SET c = c + 1 WHERE j = (SELECT MIN(j) FROM r)", "l": "INSERT INTO l SELECT * FROM l LIMIT 1"}
 
 
 @pytest.mark.parametrize("more", [(), ("--offload",), ("--holdout", "0.2", "--split-by", "j")], ids=str)

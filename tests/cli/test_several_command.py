@@ -217,7 +217,7 @@ def test_folds_measure_and_select(dsn: str) -> None:
     code, out, err = train(dsn, "--folds", 3, "--name", "late", "--probability", "sigmoid")
     assert code == 0, err
     assert [line.split()[1] for line in out.splitlines() if line.startswith("unseen")] == [
-        *("loss", "accuracy", "f1", "balanced", "auc"),
+        *("loss", "accuracy", "f1", "balanced", "auc")
     ]
     assert "probability" in answer("predict", "--dsn", dsn, "late", "--probability").splitlines()[0]
     asked = "--lambda", "1,0.1,0.01", "--folds", 3, "--select", "accuracy", "--name", "best"

@@ -21,6 +21,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.store import open_store
 from tests.cli.command import CHOSEN, COMMAND, ROOT, answer, environment, sqlsvm
+from tests.ground.opened import build
 from tests.typed import asked, typed
 
 TABLES = """
@@ -46,9 +47,7 @@ KEYS = (
 
 def filled(url: str) -> str:
     with connect(url) as engine:
-        for statement in parse(TABLES, read="postgres"):
-            assert statement
-            typed(engine, statement)
+        build(engine, TABLES)
     return url
 
 
@@ -200,13 +199,7 @@ def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: s
 
 @pytest.mark.parametrize(
     "more",
-    [
-        ["--solver", "newton"],
-        ["--lambda", "nan"],
-        ["--sample", "0"],
-        ["--class-weight", "1:-1"],
-        ["--folds", "x"],
-    ],
+    [["--solver", "newton"], ["--lambda", "nan"], ["--sample", "0"], ["--class-weight", "1:-1"], ["--folds", "x"]],
 )
 def test_wrong_usage_of_train(more: list[str]) -> None:
     assert "HINT: sqlsvm train --help" in complaint(train("duckdb:", *more), code=2)

@@ -110,8 +110,7 @@ def test_an_engine_that_is_forgotten_takes_its_server_along() -> None:
 
 @pytest.mark.thin(4)
 @pytest.mark.parametrize(
-    ("end", "then"),
-    [(signal.SIGTERM, SLEEP), (signal.SIGHUP, SLEEP), (signal.SIGINT, QUERY), (signal.SIGKILL, QUERY)],
+    ("end", "then"), [(signal.SIGTERM, SLEEP), (signal.SIGHUP, SLEEP), (signal.SIGINT, QUERY), (signal.SIGKILL, QUERY)]
 )
 def test_no_signal_leaves_anything_behind(end: signal.Signals, then: str) -> None:
     """Sent to the whole group, as a terminal does it."""

@@ -199,10 +199,7 @@ def test_each_integer_of_duckdb_is_numeric(duckdb: Engine, type: str) -> None:
 
 def test_the_type_is_told_in_the_words_of_the_engine(postgres: Engine) -> None:
     columns = postgres.describe(query(postgres, "SELECT CAST(1 AS DECIMAL(10, 2)) AS d, CAST('a' AS VARCHAR(3)) AS v"))
-    assert columns == (
-        Column("d", "numeric(10,2)", "numeric"),
-        Column("v", "character varying(3)", "categorical"),
-    )
+    assert columns == (Column("d", "numeric(10,2)", "numeric"), Column("v", "character varying(3)", "categorical"))
 
 
 def test_a_column_says_which_texts_are_equal(postgres: Engine) -> None:

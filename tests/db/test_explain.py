@@ -276,10 +276,7 @@ def test_why_counting_is_exact(duckdb: Engine) -> None:
     two = "SELECT a.y, c.x FROM a JOIN c ON a.k = c.l"
     assert why(duckdb, two) == ("exact", "two bags: one sort of their rows, about 1,200, counts exactly")
     method, reason = why(duckdb, CHAIN)
-    assert (method, reason) == (
-        "exact",
-        "the half-joins have about 18,600 rows to sort, within the budget of 600,000",
-    )
+    assert (method, reason) == ("exact", "the half-joins have about 18,600 rows to sort, within the budget of 600,000")
 
 
 def test_why_counting_is_on_a_grid(duckdb: Engine) -> None:

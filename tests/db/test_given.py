@@ -161,10 +161,7 @@ def _star(table: str) -> Any:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (
-            [1],
-            r"type builtins.list is not a database\nHINT: give a URL .*duckdb or psycopg.*SQLAlchemy.*ibis.*Spark",
-        ),
+        ([1], r"type builtins.list is not a database\nHINT: give a URL .*duckdb or psycopg.*SQLAlchemy.*ibis.*Spark"),
         (None, "NoneType is not a database"),
         (np.zeros(3), "numpy.ndarray is not a database"),
         ({"t": 3}, "t is an object of the type builtins.int, which is not a frame"),

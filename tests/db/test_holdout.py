@@ -288,14 +288,8 @@ REFUSED: dict[str, tuple[float, str]] = {
         "choose another fraction or --seed to split the rows differently\n"
         "HINT: sqlsvm inspect shows the classes before and after the join",
     ),
-    "none": (
-        0.0,
-        f"{MUST}, not 0.0\nHINT: try --holdout 0.2",
-    ),
-    "all": (
-        1.0,
-        f"{MUST}, not 1.0\nHINT: try --holdout 0.2",
-    ),
+    "none": (0.0, f"{MUST}, not 0.0\nHINT: try --holdout 0.2"),
+    "all": (1.0, f"{MUST}, not 1.0\nHINT: try --holdout 0.2"),
 }
 
 

@@ -33,9 +33,7 @@ def test_random_schemas(shared_engine: Engine, start: int) -> None:
 
 
 @pytest.mark.slow
-@settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(world=worlds(max_relations=4, max_rows=6))
 def test_schemas_that_shrink(shared_engine: Engine, world: World) -> None:
     check(shared_engine, world)

@@ -216,8 +216,7 @@ def test_blanks_at_the_end_count_in_a_varying_text_only(postgres: Engine, ours: 
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [("CHAR(3)", "VARCHAR(3)"), ("VARCHAR", "CHAR(3)"), ("CHAR(3)", "CHAR(5)"), ("CHAR(3)", "TEXT")],
+    ("ours", "theirs"), [("CHAR(3)", "VARCHAR(3)"), ("VARCHAR", "CHAR(3)"), ("CHAR(3)", "CHAR(5)"), ("CHAR(3)", "TEXT")]
 )
 def test_texts_without_blanks_at_the_end_are_counted(postgres: Engine, ours: str, theirs: str) -> None:
     tables(postgres, ours, theirs, "'a', 'b', ' b'", own="'a', 'b', 'b', 'c'")

@@ -346,10 +346,7 @@ def test_a_traceback_ends_at_the_line_of_the_caller(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        (
-            {"tube": 3.0},
-            "tube is for loss='epsilon_insensitive' .*\nHINT: add loss='epsilon_insensitive', or leave",
-        ),
+        ({"tube": 3.0}, "tube is for loss='epsilon_insensitive' .*\nHINT: add loss='epsilon_insensitive', or leave"),
         ({"probability": "sigmoid"}, "probability needs rows .*\nHINT: add folds=5, or holdout=0.2"),
         ({"solver": "descent"}, "descent needs features in .*\nHINT: use scale='maxabs'"),
         (

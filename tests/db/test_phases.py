@@ -92,11 +92,7 @@ def test_what_evaluate_and_report_say(engine: Engine, caplog: pytest.LogCaptureF
     build(engine, TABLES)
     model = train(engine, "m", QUERY, training(lam=0.1, holdout=0.5, seed=SEED))
     prepared = ["looking at rows and keys of the tables", "preparing the tables"]
-    counted = [
-        *prepared,
-        "counting the join and the moments of its features",
-        "counting the scores of the join",
-    ]
+    counted = [*prepared, "counting the join and the moments of its features", "counting the scores of the join"]
     caplog.clear()  # another test may have raised the level
     with caplog.at_level(logging.INFO, "sqlsvm"):
         evaluate_parts(engine, model)

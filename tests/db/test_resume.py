@@ -413,31 +413,31 @@ def test_digests_see_nothing_else(engine: Engine) -> None:
     assert digest(engine)["t"] == "0 None"
 
 
+def assert_seen(engine: Engine, script: str, filled: str, text: str, change: str, table: str = "t") -> None:
+    build(engine, script)
+    typed(engine, filled)
+    before = digest(engine, text)
+    typed(engine, change)
+    assert digest(engine, text)[table] != before[table]
+
+
 def test_digests_see_a_row_that_is_found_and_left_out(engine: Engine) -> None:
     """Without it, the LEFT JOIN finds nothing, and WHERE keeps that."""
-    build(engine, "CREATE TABLE t (y BOOLEAN, k INT); INSERT INTO t VALUES (TRUE, 1), (FALSE, 2), (FALSE, 3)")
-    build(engine, "CREATE TABLE u (k INT, x INT); INSERT INTO u VALUES (1, 1), (2, 2)")
+    script = "CREATE TABLE t AS SELECT TRUE AS y, 1 AS k UNION ALL SELECT FALSE, 2; CREATE TABLE u (k INT, x INT)"
     text = "SELECT t.y, u.x FROM t LEFT JOIN u ON u.k = t.k WHERE u.x IS NULL OR u.x > 1"
-    before = digest(engine, text)
-    typed(engine, "DELETE FROM u WHERE k = 1")
-    assert digest(engine, text)["u"] != before["u"]
+    assert_seen(engine, script, "INSERT INTO u VALUES (1, 1), (2, 2)", text, "DELETE FROM u WHERE k = 1", "u")
 
 
 def test_digests_see_what_stands_side_by_side(engine: Engine) -> None:
     """Of two columns alone, each of which has the same values as before."""
-    build(engine, "CREATE TABLE t (y BOOLEAN, x INT, k INT)")
-    typed(engine, "INSERT INTO t SELECT i % 2 = 0, i % 3, i FROM generate_series(0, 5) AS s (i)")
-    text = "SELECT y, x FROM t"
-    before = digest(engine, text)
-    typed(engine, "UPDATE t SET y = NOT y WHERE k IN (0, 1)")
-    assert digest(engine, text)["t"] != before["t"]
+    filled = "INSERT INTO t SELECT i % 2 = 0, i % 3, i FROM generate_series(0, 5) AS s (i)"
+    change = "UPDATE t SET y = NOT y WHERE k IN (0, 1)"
+    assert_seen(engine, "CREATE TABLE t (y BOOLEAN, x INT, k INT)", filled, "SELECT y, x FROM t", change)
 
 
 def test_digests_of_any_type(postgres: Engine) -> None:
     """Not every type of PostgreSQL has a hash."""
-    build(postgres, "CREATE TABLE t (y BOOLEAN, x INT, j JSON, p POINT, b BYTEA, a INT[])")
-    typed(postgres, "INSERT INTO t VALUES (TRUE, 1, '[1]', '(1,2)', 'x', '{1}')")
+    script = "CREATE TABLE t (y BOOLEAN, x INT, j JSON, p POINT, b BYTEA, a INT[])"
+    filled = "INSERT INTO t VALUES (TRUE, 1, '[1]', '(1,2)', 'x', '{1}')"
     text = "SELECT y, x, json_array_length(j) AS j, p[0] AS p, length(b) AS b, a[1] AS a FROM t"
-    before = digest(postgres, text)
-    typed(postgres, "UPDATE t SET p = '(2,2)'")
-    assert digest(postgres, text)["t"] != before["t"]
+    assert_seen(postgres, script, filled, text, "UPDATE t SET p = '(2,2)'")

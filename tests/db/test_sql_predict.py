@@ -81,9 +81,7 @@ def test_random_worlds(installed: Engine, seed: int) -> None:
 
 # -- hostile texts -----------------------------------------------------------------------------------------------------
 
-SETTINGS = settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+SETTINGS = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 LETTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from("'\"\\%$;-:{}() sS")
 TEXTS = st.text(LETTERS, min_size=1, max_size=30)
 NAMES = TEXTS.map(lambda text: text.encode()[:63].decode(errors="ignore")).filter(bool)

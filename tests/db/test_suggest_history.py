@@ -53,10 +53,7 @@ def day(rows: Rows, type: str) -> Any:
     return {"date": np.floor(quarter / 4), "integer": quarter}.get(type, quarter / 4)
 
 
-AGGREGATES: Mapping[str, Callable[[Any], float]] = {
-    "mean": np.mean,
-    "share": np.mean,
-}
+AGGREGATES: Mapping[str, Callable[[Any], float]] = {"mean": np.mean, "share": np.mean}
 
 
 def expected(name: str, values: Any, at: Any, now: float, columns: Rows) -> float:

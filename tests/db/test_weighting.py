@@ -12,15 +12,7 @@ from sqlsvm.plan.parameters import BOUND, THETA, WIDTH
 from sqlsvm.run.join_oracle import sums
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import (
-    MODIFIED_HUBER,
-    SQUARED_HINGE,
-    Change,
-    Logistic,
-    Piece,
-    Piecewise,
-    smooth_hinge,
-)
+from sqlsvm.solve.loss import MODIFIED_HUBER, SQUARED_HINGE, Change, Logistic, Piece, Piecewise, smooth_hinge
 from tests.ground.opened import Wish, build, opened
 
 pytestmark = pytest.mark.twin

@@ -214,10 +214,7 @@ def test_snapshots_do_not_nest(spark: Engine) -> None:
 
 @pytest.mark.parametrize(
     ("url", "said"),
-    [
-        ("spark:nonsense", "no master of Spark"),
-        ("spark:local[*]?driver.memory=4g", "not spark.NAME=VALUE"),
-    ],
+    [("spark:nonsense", "no master of Spark"), ("spark:local[*]?driver.memory=4g", "not spark.NAME=VALUE")],
 )
 def test_a_wrong_url(url: str, said: str) -> None:
     with pytest.raises(OptionError, match=said):

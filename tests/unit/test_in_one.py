@@ -25,10 +25,7 @@ def test_it_keeps_the_name_under_which_it_is_read() -> None:
 def test_a_table_that_is_read_twice_stays() -> None:
     """Also by parts of one statement: its rows may be numbered."""
     pairs = (("a", "SELECT 1 AS x"), ("b", "SELECT x FROM a"), (None, "SELECT * FROM a JOIN b ON TRUE"))
-    assert made(*pairs) == [
-        ("a", "SELECT 1 AS x"),
-        (None, "SELECT * FROM a JOIN (SELECT x FROM a) AS b ON TRUE"),
-    ]
+    assert made(*pairs) == [("a", "SELECT 1 AS x"), (None, "SELECT * FROM a JOIN (SELECT x FROM a) AS b ON TRUE")]
 
 
 def test_a_table_that_is_not_read_is_left_out() -> None:

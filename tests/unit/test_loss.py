@@ -13,16 +13,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.options import LossPiece
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.blocks import BLOCK
-from sqlsvm.solve.loss import (
-    HINGE,
-    MODIFIED_HUBER,
-    PERCEPTRON,
-    SQUARED_HINGE,
-    Logistic,
-    Loss,
-    Piecewise,
-    smooth_hinge,
-)
+from sqlsvm.solve.loss import HINGE, MODIFIED_HUBER, PERCEPTRON, SQUARED_HINGE, Logistic, Loss, Piecewise, smooth_hinge
 from sqlsvm.solve.loss.arms import Parts, conjugates, slopes, split_of, values
 from sqlsvm.solve.loss.custom import given as pieces_given
 from sqlsvm.solve.loss.custom import of_margin, of_pieces

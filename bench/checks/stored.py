@@ -1,6 +1,7 @@
 """Passes of trainings in psql next to those of the driver, for every loss, penalty and constraint.
 
-    python -m bench.stored [--flights [--again]] [--seeds 2] [--shape heap] [--loss hinge] [--kind l1] [--lam 1e-3]
+    python -m bench.checks.stored [--flights [--again]] [--seeds 2] [--shape heap] [--loss hinge] [--kind l1]
+        [--lam 1e-3]
 
 The joins are those of the tests, with the labels that they have or with numbers; or the flights. psql has a program
 that was compiled on the same rows, and never reads a join whole, so the driver does not either. The bounds that one
