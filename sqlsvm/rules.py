@@ -280,8 +280,6 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({"time": MISSING}, ("gap",), "--gap lies between earlier and later rows", "add --time COLUMN")
     groups = {"by": GIVEN}
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
-    said = "--by takes no --folds in time, which would begin at other times in each group"
-    yield Rule({**groups, "time": GIVEN, "folds": GIVEN}, (), said, "measure the groups with --holdout 0.2")
     said = "--by takes no fair: constraint, whose covariance is over all rows"
     yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
     said = "--select measures each of several models with groups by --folds"

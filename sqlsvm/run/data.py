@@ -25,6 +25,7 @@ from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Classes, Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.split import Split
 from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_repeated, check_rows, check_some, check_weight
 from sqlsvm.run.in_memory import Drawn, moments_in_memory, read_rows
@@ -157,6 +158,8 @@ class Data:
     raw: Rows | None = None
     """The rows of `drawn` in a group as they were read, with the part of each, where folds are to come. The tables have
     more categories than these rows."""
+    split: Split | None = None
+    """How folds in time part the rows of all groups."""
 
     @property
     def in_group(self) -> bool:

@@ -215,7 +215,9 @@ def _checked(plan: Plan, moments: Moments, said: str) -> Moments:
 def folded(data: Data, folds: Folds, measured: frozenset[str]) -> Folded:
     """A small join is read once more. Rows of a group that are in memory know their fold already."""
     if data.raw is not None:
-        return Folded(replace(data, drawn=None), folds.rounds, measured, rows=data.raw)
+        return Folded(
+            replace(data, drawn=None), data.split.rounds if data.split else folds.rounds, measured, rows=data.raw
+        )
     work, (plan, rounds) = data.work, numbered(data, folds)
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:
@@ -233,7 +235,7 @@ def numbered(data: Data, folds: Folds) -> tuple[Plan, tuple[Round, ...]]:
     the rows has another. A small join has no tables yet."""
     work, query = data.work, data.plan.tree.query
     alias = query.label_relation
-    split = folds.split(query, work.facts)
+    split = data.split or folds.split(query, work.facts)
     number = {Column(FOLD, "integer", "numeric"): split.part}
     work.run(missing_tables(work, data.plan))
     work.drop([t for t in work.tables if t == node_table(data.plan.label_node)])

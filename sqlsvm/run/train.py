@@ -123,6 +123,9 @@ def in_groups(making: Making, data: Data, left_out: Moments | None) -> list[Mode
     from sqlsvm.run.groups import Grouping, Groups
 
     data.work.clock.begin("groups")
+    first = next(iter(making.trainings.values()))
+    if first.folds and first.time:
+        data = replace(data, split=first.parts.split(data.plan.tree.query, data.work.facts))
     for name, keeping in making.continuations.items():
         here = database_of(making.engine, data.work.engine)
         keeping.begin_groups(data, objective(here, making.text, making.trainings[name]))

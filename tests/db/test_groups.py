@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import measure, measure_held_out
-from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.rows import of_query, on_all, on_parts
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
@@ -389,7 +390,7 @@ def test_too_many_groups_are_refused(duckdb: Engine) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"folds": 3, "time": "x"},
+        {"folds": 3, "map": "net:f"},
         {"solver": "pegasos"},
         {"lam": "auto", "loss": "auto"},
         {"constrain": ("fair:x:0.1",)},
@@ -432,6 +433,35 @@ def test_each_group_of_a_path_is_measured_by_folds(duckdb: Engine, few: bool) ->
         losses = [of.validation["loss"].mean for of in model.groups]
         assert model.validation["loss"].mean == pytest.approx(float(rows @ losses / rows.sum()))
         assert "auc" not in model.validation
+
+
+@pytest.mark.parametrize("in_memory", [None, 0])
+def test_folds_in_time_begin_at_the_same_times_in_each_group(duckdb: Engine, in_memory: int | None) -> None:
+    """Each round measures the rows of the group that are in its span, and trains on those before it."""
+    join, _ = made("star")
+    asked = training(by="g", lam=0.1, folds=3, time="item", categorical=join.categorical, in_memory=in_memory)
+    seen: dict[tuple[object, int | None], float] = {}
+
+    def measured(problem: Data, weights: Any) -> None:
+        seen[problem.key.group, problem.key.fold] = problem.moments.n
+
+    times = join.rows["sales"]["item"].astype(float)
+    starts = np.sort(times)[[int(np.ceil(share * len(times))) for share in (0.25, 0.5, 0.75)]]
+    with join.created(duckdb):
+        train(duckdb, "m", join.query, asked, on_fold=measured)
+        (model,) = trained(duckdb, join.query, {"m": asked})
+        for of in model.groups:
+            own = alone(duckdb, join.query, of.value)
+            for n, (start, end) in enumerate(zip(starts, [*starts[1:], np.inf], strict=True)):
+                spans = f"s.item < {start}", f"s.item >= {start}" + (f" AND s.item < {end}" if end < np.inf else "")
+                before, later = (f"{own} AND {span}" for span in spans)
+                assert seen[of.value, n] == len(fetched(duckdb, later)["y"])
+                one = train(duckdb, "m", before, replace(asked, by=None, folds=None, time=None))
+                found = on_all(duckdb, of_query(duckdb, one, later), partial(measure, model=one))
+                assert isinstance(found, Evaluation)
+                assert of.validation["accuracy"].folds[n] == pytest.approx(found.accuracy.value, abs=0.06)
+    assert len(seen) == 3 * len(model.groups)
+    assert model.validation.keys() >= {"accuracy", "loss"}
 
 
 @pytest.mark.parametrize(
