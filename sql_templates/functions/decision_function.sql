@@ -5,5 +5,5 @@ DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
 BEGIN
     PERFORM sqlsvm._refuse_classes(coalesce(body #> '{groups,0}' || jsonb_build_object('model', model), body));
-    RETURN sqlsvm._score(body, features);
+    RETURN (sqlsvm._scored(body, features, false))[1];
 END $$;

@@ -12,7 +12,7 @@ BEGIN
         RETURN CASE WHEN score < 'NaN'
             THEN sqlsvm._label_text(coalesce(body #> '{groups,0}', body) #> ARRAY['classes', (place - 1)::text, 'value']) END;
     END IF;
-    score := sqlsvm._score(body, features);
+    score := (sqlsvm._scored(body, features, false))[1];
     IF body #> '{trained_on,label_values}' = '[null, null]' THEN  -- the label is a number
         RETURN nullif(score, 'NaN')::text;
     END IF;

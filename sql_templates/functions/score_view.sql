@@ -6,16 +6,19 @@ DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     score CONSTANT text := sqlsvm.score_sql(model, version);
     label CONSTANT jsonb := coalesce(body #> '{trained_on,label_values}', '[-1, 1]');
-    named CONSTANT text[] := parse_ident(view);
-    name CONSTANT text := (SELECT string_agg(quote_ident(n), '.') FROM unnest(named) AS n);
+    name text;
 BEGIN
+    name := (SELECT string_agg(quote_ident(n), '.') FROM unnest(parse_ident(view)) AS n);
     EXECUTE format('CREATE %s VIEW %s AS SELECT s.*, %s AS prediction FROM (SELECT r.*, %s AS score FROM %s AS r) AS s',
-        CASE WHEN cardinality(named) = 1 THEN 'TEMPORARY' ELSE '' END, name,
+        CASE WHEN cardinality(parse_ident(view)) = 1 THEN 'TEMPORARY' ELSE '' END, name,
         CASE WHEN label = '[null, null]' THEN 'nullif(s.score, ''NaN'')' ELSE format(
             'CASE WHEN s.score <= 0 THEN %L::text WHEN s.score < ''NaN'' THEN %L::text END',
             sqlsvm._label_text(label -> 0), sqlsvm._label_text(label -> 1)) END, score, rows);
     RETURN name;
-EXCEPTION WHEN undefined_column OR undefined_function OR datatype_mismatch THEN  -- its own message would repeat the whole score
+EXCEPTION WHEN invalid_parameter_value OR feature_not_supported OR duplicate_table OR invalid_schema_name THEN
+    RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'SV003',  -- its own context would repeat the whole score
+        HINT = 'Give the view a new name in a schema that you may use, as SQL writes it: scored, or public."scored rows".';
+WHEN undefined_column OR undefined_function OR datatype_mismatch OR duplicate_column OR ambiguous_column THEN
     RAISE EXCEPTION '%, which model "%" reads in %', SQLERRM, model, rows USING ERRCODE = 'SV003',
-        HINT = 'The rows need a column for each feature, with its name and type. A view of them can have them.';
+        HINT = 'The rows need a column for each feature, with its name and type, and none called score or prediction. A view of them can have them.';
 END $$;

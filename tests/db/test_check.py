@@ -47,8 +47,8 @@ def test_what_is_installed_stays_as_it_is(postgres: Engine) -> None:
 
 
 BROKEN = {
-    "CREATE OR REPLACE FUNCTION sqlsvm._score(body jsonb, features jsonb) RETURNS float8 LANGUAGE sql "
-    "AS 'SELECT 0.1'": {
+    "CREATE OR REPLACE FUNCTION sqlsvm._scored(body jsonb, features jsonb, probable boolean) RETURNS float8[] "
+    "LANGUAGE sql AS 'SELECT ARRAY[0.1]'": {
         "score_sql": "the same score as decision_function in 0 of 240 rows",
         "predict": "the likelier label in 120 of 240 rows",
     },

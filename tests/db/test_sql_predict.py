@@ -298,6 +298,17 @@ def test_a_view_of_rows_that_lack_a_column(installed: Engine, dsn: str) -> None:
     found = complaint(dsn, "SELECT sqlsvm.score_view('lacking', 'pg_class', 'v')")
     assert found["SQLSTATE"] == "SV003"
     assert found["MESSAGE"].endswith('does not exist, which model "lacking" reads in pg_class')
+    rows = "SELECT 1 AS price, 'red' AS colour, true AS fresh, 2 AS size"
+    for view in "public.no name", "a.b.c", "nowhere.v", "public.whole":
+        made = f"CREATE TABLE IF NOT EXISTS public.whole AS {rows}"
+        found = complaint(dsn, f"{made}; SELECT sqlsvm.score_view('lacking', 'public.whole', '{view}')")
+        assert (found["SQLSTATE"], found["HINT"].partition(",")[0]) == ("SV003", NEW_NAME), view
+    made = "CREATE TEMPORARY VIEW r AS SELECT *, 3 AS score FROM public.whole"
+    found = complaint(dsn, f"{made}; SELECT sqlsvm.score_view('lacking', 'pg_temp.r', 'v')")
+    assert "none called score" in found["HINT"]
+
+
+NEW_NAME = "Give the view a new name in a schema that you may use"
 
 
 def test_a_view_scores_in_one_scan(installed: Engine, dsn: str) -> None:
