@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date, timedelta
-from inspect import Parameter, Signature
+from functools import partial
+from inspect import Parameter, Signature, cleandoc
 from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
@@ -17,7 +18,7 @@ from sqlsvm.ask.describe import Description, describe
 from sqlsvm.ask.evaluate import Measured, measure, measure_held_out
 from sqlsvm.ask.leaks import check_leaks
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
-from sqlsvm.ask.validation import trained
+from sqlsvm.ask.validation import OnUnseen, trained
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Backed, Database, Query, digests, is_query, opens_anew, query_of, with_label
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
@@ -287,6 +288,7 @@ class Relational(Fitted):
 
     def _trained(self, database: Database, query: Query | None, trainings: Mapping[str, Training]) -> list[Model]:
         """If something ends it, its passes are kept for another `fit` with `warm_start`."""
+        told_unseen: OnUnseen | None = getattr(self, "_on_unseen", None)  # learn measures more of the rows held out
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
         began = perf_counter()
@@ -300,7 +302,8 @@ class Relational(Fitted):
                 check_leaks(engine, text, next(iter(trainings.values())))
 
                 def train(on: Engine) -> list[Model]:
-                    return whole(trained(on, text, trainings, lambda name: told(name, alone), known, start), began)
+                    found = trained(on, text, trainings, lambda name: told(name, alone), known, start, told=told_unseen)
+                    return whole(found, began)
 
                 _, models = outlasting(engine, opens, known, connections, train, steps.info)
         except (KeyboardInterrupt, EngineError):
@@ -416,11 +419,7 @@ class Relational(Fitted):
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         with self._looking(database, query) as (engine, model, offload):
-
-            def measured(problem: Data) -> Measured:
-                found = (measure_held_out if part == "holdout" else measure)(problem, model)
-                return replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
-
+            measured = partial(quality, part=part, model=model)
             if part is None:
                 return on_all(engine, model, measured, offload=offload)
             return on_parts(engine, model, measured, [part], offload=offload)[part]
@@ -634,12 +633,12 @@ def _show(estimator: type[Relational]) -> None:
     """What Shift-Tab and help() show of it: the parameters that it reads."""
     defaults = {name: value for name, value in estimator._defaults().items() if reads(estimator, name)}
     groups = {title: {n: defaults[n] for n in names.split() if n in defaults} for title, names in GROUPS.items()}
-    estimator.__doc__ = described(estimator.__doc__, groups, _OTHERS)
+    doc = f"{cleandoc(estimator.__doc__ or '')}\n\nThe signature has the parameters that many need; all are here."
+    estimator.__doc__ = described(doc, groups, _OTHERS)
     often = {name: default for group in [*groups.values()][:OFTEN] for name, default in group.items()}
     kinds = dict.fromkeys(often, Parameter.KEYWORD_ONLY) | {"lam": Parameter.POSITIONAL_OR_KEYWORD}
     each = [Parameter(name, kinds[name], default=default) for name, default in often.items()]
-    more = Parameter("solver_and_where_it_runs", Parameter.VAR_KEYWORD)
-    setattr(estimator, "__signature__", Signature([*each, more]))  # noqa: B010 - a class has none until now
+    setattr(estimator, "__signature__", Signature(each))  # noqa: B010 - a class has none until now
 
 
 for _each_estimator in ESTIMATORS:
@@ -660,6 +659,11 @@ def load(place: Place, name: str | None = None, version: int | None = None) -> R
     if not (isinstance(place, PathLike) or str(place).endswith(".json")):
         made._database = place
     return made
+
+
+def quality(problem: Data, model: Model, part: Part | None) -> Measured:
+    found = (measure_held_out if part == "holdout" else measure)(problem, model)
+    return replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
 
 
 def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:

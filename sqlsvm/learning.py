@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from sqlglot import exp
 
+from sqlsvm.ask.evaluate import Measured
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Database, opened
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR
+from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR, quality
 from sqlsvm.measures import NUMBER, SEVERAL, TWO
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
@@ -28,6 +29,9 @@ from sqlsvm.notebook.suggesting import SAID, asked_of
 from sqlsvm.notebook.told import all_in_python, documented, in_python
 from sqlsvm.options import Span
 from sqlsvm.query.parse import parse
+from sqlsvm.run.clock import Clock
+from sqlsvm.run.train import with_start
+from sqlsvm.run.training import Training
 from sqlsvm.suggestion.parameters import PARAMETERS
 from sqlsvm.suggestion.suggest import Suggestion
 from sqlsvm.terminal import amount
@@ -210,16 +214,19 @@ def learn(
     to_suggest = {name: options.pop(name) for name in list(options) if name in PARAMETERS}
     with opened(database) as engine:
         suggestion = asked_of(engine, table, label, time, **to_suggest)
-        of_numbers, dialect = _is_number(engine, suggestion), engine.dialect
+        alone, dialect = _label_alone(engine, suggestion), engine.dialect
+        estimator = _estimator(suggestion, _is_number(engine, alone), to_suggest, options)
+        estimator.holdout = _start(engine, alone, suggestion, estimator.holdout)
     suggested = perf_counter()
-    estimator = _estimator(suggestion, of_numbers, to_suggest, options)
+    found = list[Measured]()
+    vars(estimator)["_on_unseen"] = lambda problem, model: found.append(quality(problem, model, "holdout"))
     estimator.fit(database, suggestion.query, suggestion.label)
-    trained = perf_counter()
-    evaluation: Any = estimator.evaluate(part="holdout")
-    seconds = {"suggest": suggested - began, "train": trained - suggested, "evaluate": perf_counter() - trained}
+    del vars(estimator)["_on_unseen"]
+    evaluation: Any = found[-1] if found else estimator.evaluate(part="holdout")
+    seconds = {"suggest": suggested - began, "train": perf_counter() - suggested}
     others = {"baseline": _baseline(estimator, evaluation)}
-    found = tuple(lines(parse(suggestion.query, dialect), suggestion, dialect))
-    made = Learned(suggestion, estimator, evaluation, others, seconds, found, dialect, database)
+    each = tuple(lines(parse(suggestion.query, dialect), suggestion, dialect))
+    made = Learned(suggestion, estimator, evaluation, others, seconds, each, dialect, database)
     if not (compare and find_spec("lightgbm")):
         return made
     began = perf_counter()
@@ -242,16 +249,28 @@ def _estimator(
     return RelationalSVR(**asked) if "loss" in asked else RelationalRidge(**asked)
 
 
-def _is_number(engine: Engine, suggestion: Suggestion) -> bool:
-    """Has the label more than two numbers? The label is of the first table of the query."""
+def _label_alone(engine: Engine, suggestion: Suggestion) -> exp.Select:
+    """The label, which is of the first table of the query, and its time."""
     tree = parse(suggestion.query, engine.dialect)
     (label,) = (each for each in tree.expressions if each.alias_or_name == suggestion.label)
     alone = exp.select(label.copy()).from_(tree.args["from_"].this.copy())
     if with_ := tree.args.get("with_"):
         alone.set("with_", with_.copy())
+    return with_time(alone, suggestion.time)
+
+
+def _start(engine: Engine, alone: exp.Select, suggestion: Suggestion, holdout: Any) -> float | str | None:
+    """From when on rows are later: found without the features, which the training would make for it."""
+    training = Training.of(label=suggestion.label, time=suggestion.time, holdout=holdout)
+    found: float | str | None = with_start(engine, alone.sql(engine.dialect), {"": training}, Clock())[""].holdout
+    return found
+
+
+def _is_number(engine: Engine, alone: exp.Select) -> bool:
+    """Has the label more than two numbers?"""
     rows = input_rows(engine, alone.sql(engine.dialect))
     with engine.snapshot():
-        (column,) = engine.describe(rows)
+        column, *_ = engine.describe(rows)
         if column.kind != "numeric":
             return False
         different = exp.Count(this=exp.Distinct(expressions=[exp.column(column.name, "r", quoted=True)]))

@@ -194,6 +194,9 @@ def _thetas(problem: Data, model: Model) -> list[Array]:
     return [theta_of(problem.plan, part) for part in model.parts]
 
 
+OnUnseen = Callable[[Data, Model], None]
+
+
 def trained(
     engine: Engine,
     text: str,
@@ -202,9 +205,10 @@ def trained(
     continuations: Mapping[str, Continuation] = NOTHING,
     start: Model | None = None,
     asked: Mapping[str, Any] = NOTHING_ELSE,
+    told: OnUnseen | None = None,
 ) -> list[Model]:
     """A model for each training, as `train_each` makes it, with what rows say that it has not seen: its measures, and
-    its probability if that was asked for."""
+    its probability if that was asked for. `told` gets the rows held out with each model, for more to measure."""
     validation = Validation(trainings)
     training = next(iter(trainings.values()))
     measure, forget = validation.measure, validation.forget
@@ -213,17 +217,21 @@ def trained(
         found = {model.name: model for model in models}
         models = [*fold_by_fold(engine, text, trainings, found, measure).values()]
     models = [validation.of(model) for model in models]
-    return on_unseen(engine, models, training) if training.holdout else models
+    return on_unseen(engine, models, training, told) if training.holdout else models
 
 
-def on_unseen(engine: Engine, models: Sequence[Model], training: Training) -> list[Model]:
+def on_unseen(engine: Engine, models: Sequence[Model], training: Training, told: OnUnseen | None = None) -> list[Model]:
     """With what the rows held out say, which are read once: the measures, and the probability if that was asked for.
     One model is kept, whatever happens to its measures."""
     method, alone = training.probability, len(models) == 1
 
     def each(problem: Data) -> list[Model]:
         found = [replace(model, validation=_unseen(problem, model, wanted=alone)) for model in models]
-        return [fitted(problem, model, method) for model in found] if method else found
+        found = [fitted(problem, model, method) for model in found] if method else found
+        if told:
+            for model in found:
+                told(problem, model)
+        return found
 
     try:
         return on_parts(engine, models[0], each, ["holdout"], offload=training.offload)["holdout"]

@@ -272,7 +272,8 @@ _LACKS = {"reliability": "train with probability='sigmoid', and holdout=0.2 or f
 
 @in_python
 def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
-    """The objectives of the estimators of a `fit_path`, with their lower bounds."""
+    """What the folds of a `fit_path` have measured, by the measure that decides; without folds the objectives, with
+    their lower bounds."""
     from sqlsvm.report.plots import path_charts
     from sqlsvm.report.png import plot
     from sqlsvm.show.several import Trained
@@ -280,9 +281,13 @@ def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
     for name, option in OPTIONS.items():
         values = [getattr(each, name) for each in path] if option.several else []
         if len(set(values)) > 1:
-            found = [Trained(v, each._fitted(), None, None, False) for v, each in zip(values, path, strict=True)]
-            if drawn := path_charts(found, option):
-                return plot(drawn["path"], axes)
+            models = [each._fitted() for each in path]
+            means = [{name: each.mean for name, each in model.validation.items()} for model in models]
+            trained = zip(values, models, means, strict=True)
+            drawn = path_charts([Trained(v, model, own, None, False) for v, model, own in trained], option)
+            if drawn:
+                own = (getattr(path[0], "measure", None), "auc", "accuracy", "r2")
+                return plot(next((drawn[f"path_{n}"] for n in own if f"path_{n}" in drawn), drawn["path"]), axes)
     raise OptionError("there is no path to draw", hint="give what fit_path(..., lam=[1e-1, 1e-2]) returns")
 
 

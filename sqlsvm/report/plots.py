@@ -29,17 +29,20 @@ from sqlsvm.show.models import chosen, cross_validated
 from sqlsvm.show.several import Trained
 from sqlsvm.terminal import row_count
 
+STYLES: tuple[Style, ...] = "first", "second", "aside"
+
 
 def choice(report: Report) -> Chart | None:
-    """The first loss, and the one that was chosen. The area is as wide as the error of the difference to that."""
+    """The first loss, the one that was chosen, and the others. The area is as wide as the error of the difference to
+    the chosen one."""
     found = report.model.chosen
     if not found or len(first := _of(found, found.tried[0].loss)) < 2:
         return None
-    own, name = _of(found, found.loss), _name(found)
+    name, losses = _name(found), dict.fromkeys((first[0].loss, found.loss, *(each.loss for each in found.tried)))
     above, below = (tuple((t.strength, t.mean + way * t.error) for t in reversed(first)) for way in (1.0, -1.0))
     marks: list[Mark] = [Area(above, below, "one standard error of the difference to the chosen one")]
-    marks.append(Line(_points(first), first[0].loss.replace("_", " "), "first", True))
-    marks += [Line(_points(own), found.loss.replace("_", " "), "second", True)] if own != first else []
+    curves = ((_points(_of(found, loss)), loss.replace("_", " ")) for loss in losses)
+    marks += [Line(*curve, style, True) for curve, style in zip(curves, STYLES, strict=False)]
     marks.append(Rule(found.strength, "chosen", upright=True))
     strengths = [each.strength for each in found.tried]
     return Chart(
@@ -47,7 +50,7 @@ def choice(report: Report) -> Chart | None:
         title=f"{name} on rows that were not seen",
         said=f"{name} of each {found.strength_of}, in {found.split}. Chosen is {found.strength:g}.",
         x=logarithmic(f"{found.strength_of} (log scale)", strengths),
-        y=linear(name, [*(y for _, y in (*above, *below)), *(each.mean for each in own)]),
+        y=linear(name, [*(y for _, y in (*above, *below)), *(each.mean for each in found.tried)]),
         marks=tuple(marks),
     )
 
@@ -104,7 +107,7 @@ def convergence(report: Report) -> Chart | None:
     marks: list[Mark] = [Area(tuple(p for p in upper if p[0] in between), lower, "where the optimum lies")]
     if least != upper:
         marks.append(Area(upper, least, "what rounding leaves open", "first"))
-    marks += [Line(upper, "objective of the best model so far", "first", True)]
+    marks += [Line(upper, f"objective of the best model so far{_only(upper)}", "first", True)]
     marks += [Line(lower, "lower bound: no linear model is below", "second", True)] if lower else []
     return Chart(
         name="convergence",
@@ -129,7 +132,7 @@ def gap(report: Report) -> Chart | None:
     if not gaps:
         return None
     tol = tolerance(model)
-    marks: list[Mark] = [Line(gaps, "", "first", True)]
+    marks: list[Mark] = [Line(gaps, "gap" + _only(gaps) if len(gaps) == 1 else "", "first", True)]
     marks += [Rule(tol, f"asked for: {tol:g}")] if tol else []
     last = "the gap is closed" if not model.gap > 0 else f"the gap is {model.gap:.2g}"
     return Chart(
@@ -140,6 +143,11 @@ def gap(report: Report) -> Chart | None:
         y=logarithmic("gap (log scale)", [y for _, y in gaps] + [tol or gaps[-1][1]]),
         marks=tuple(marks),
     )
+
+
+def _only(points: Points) -> str:
+    """What is said of a line that is one dot."""
+    return " (after the only pass)" if len(points) == 1 else ""
 
 
 def tolerance(model: Model) -> float | None:

@@ -14,7 +14,7 @@ COLOURS = {"first": "#9a3b1e", "second": "#1f5a80", "aside": "#63625c"}
 LINES: dict[str, dict[str, Any]] = {
     "first": {"linestyle": "-", "marker": "o", "markersize": 5},
     "second": {"linestyle": "--", "marker": "^", "markersize": 6, "markerfacecolor": "white"},
-    "aside": {"linestyle": ":", "linewidth": 1},
+    "aside": {"linestyle": ":", "linewidth": 1, "marker": "s", "markersize": 3},
 }
 AREAS: dict[str, dict[str, Any]] = {
     "first": {"facecolor": COLOURS["first"], "alpha": 0.45, "edgecolor": COLOURS["first"]},

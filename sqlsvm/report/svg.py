@@ -99,9 +99,9 @@ def _rule(chart: Chart, rule: Rule, place: Place) -> Iterator[Element]:
 
 
 def _marker(x: float, y: float, style: str) -> Element:
-    """A disc, or an open triangle."""
-    if style == "first":
-        return el("circle", cx=x, cy=y, r=3.2, class_=f"marker {style}")
+    """A disc, an open triangle, or a small disc."""
+    if style != "second":
+        return el("circle", cx=x, cy=y, r=3.2 if style == "first" else 2, class_=f"marker {style}")
     return el("path", d=f"{path(((x - 4, y + 3), (x, y - 4), (x + 4, y + 3)))}Z", class_=f"marker {style}")
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from sqlsvm import (
     RelationalSVC,
     RelationalSVR,
 )
+from sqlsvm.report.gather import Report
+from sqlsvm.report.plots import choice
 
 matplotlib.use("agg")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -189,7 +192,22 @@ def test_grids_and_paths() -> None:
     assert abs(best.predict_proba(X)[:, 1].mean() - Y.mean()) < 0.05
     assert len(sqlsvm.cross_validate(new(), SHOP, QUERY, "late", folds=3)["test_auc"]) == 3
     path = new().set_params(folds=3).fit_path(SHOP, QUERY, "late", lam=[1e-1, 1e-2])
-    assert sqlsvm.plot_path(path).get_xscale() == "log"
+    assert sqlsvm.plot_path(path).get_ylabel() == "AUC"
+
+
+def test_charts_say_what_they_draw(svc: RelationalSVC) -> None:
+    """All losses that were tried; and that one dot is one pass."""
+    model = RelationalSVC(verbose=False).fit(SHOP, QUERY, "late").model_
+    drawn = choice(Report(model))
+    assert model.chosen
+    assert drawn
+    assert {each.loss.replace("_", " ") for each in model.chosen.tried} <= {mark.name for mark in drawn.key}
+    once = copied(svc)
+    once._take(replace(svc.model_, history=svc.history_[:1]))
+    for axes in (once.plot_gap(), once.plot_convergence()):
+        legend = axes.get_legend()
+        assert legend
+        assert any("after the only pass" in text.get_text() for text in legend.get_texts())
 
 
 def test_from_tables_to_a_model() -> None:
