@@ -57,10 +57,11 @@ def is_far(problem: Data) -> bool:
 
 
 def _stored(problem: Data) -> Stored:
-    """What a stored score loses, and that of a pass does not: in the last sum, with the centre of the label, or in all
-    sums if that is in the intercept; and where several terms that are far from 0 are one number."""
+    """What scores lose: with the centre of the label, in the last sum or, if that is in the intercept, in all; as terms
+    are added up, which may cancel; and where several terms that are far from 0 are one number."""
     design, scaling = problem.plan.design, problem.scaling
-    sums = 3 if is_far(problem) else len(design.numbers) + len(design.dictionaries) + 2
+    every = len(design.numbers) + len(design.dictionaries) + 2
+    sums = 3 if is_far(problem) else every
     far = np.zeros(scaling.dimension)
     for e in scaling.numbers:
         terms = design.numbers.get(e.feature, ())
@@ -68,7 +69,8 @@ def _stored(problem: Data) -> Stored:
             far[e.place] = 3.0 * UNIT * sum(abs(c.origin) for c in terms) * abs(scaling.matrix[e.place, e.index])
     loss = problem.plan.loss
     bend = max((piece.bend for piece in loss.near.loss.pieces), default=0.0) if loss.bent else 0.0
-    return {"label": sums * UNIT * abs(design.target.centre), "far": far, "bend": bend}
+    label = sums * UNIT * abs(design.target.centre)
+    return {"label": label, "terms": 2.0 * (every + 2) * UNIT, "far": far, "bend": bend}
 
 
 def _most(problem: Data, t: Terms, shared: Collection[int]) -> float:

@@ -77,7 +77,7 @@ CROWD = 1.0
 SOME_ROWS, LIKELY = 500, 0.7
 """So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
-PATIENCE, HOPED, FEW = 3, 0.78, 0.2
+PATIENCE, HOPED, FEW = 3, 0.78, 0.02
 """After so many passes with the sample, level steps are made where they leave less of the gap. Before the first one, a
 pass of theirs is taken to leave this share. What a pass of either kind leaves is the mean of its latest ones."""
 CLOSE = 0.03

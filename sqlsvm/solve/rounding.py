@@ -12,6 +12,7 @@ UNIT = float(np.finfo(np.float64).eps) / 2
 
 class Stored(TypedDict, total=False):
     label: float
+    terms: float
     far: Array
     bend: float
 
@@ -27,6 +28,8 @@ class Rounding:
     features: float = 0.0
     label: float = 0.0
     """How far a stored score may be off as it is added to the centre of the label,"""
+    terms: float = 0.0
+    """and as its terms are added up, as a share of their sizes, here and in the pass,"""
     far: Array = field(default_factory=lambda: np.zeros(1))
     """and for each unit of a weight, where a sum of terms is less their origins;"""
     bend: float = 0.0
@@ -49,7 +52,7 @@ class Rounding:
 
     def of_stored(self, beta: Array, steepest: float) -> float:
         """Of the mean loss of the scores that the stored model has, where the mean of |u| is at most `steepest`."""
-        off = self.label + float((self.far * np.abs(beta)).sum())
+        off = self.label + self.terms * self.reach(beta) + float((self.far * np.abs(beta)).sum())
         return off * (steepest + self.bend * off)
 
     def reach(self, beta: Array) -> float:

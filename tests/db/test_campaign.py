@@ -8,17 +8,19 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.run.train import train_each
 from tests.ground.campaign import VARIED, drawn, run
 
-FOUND = (1020, 2027, 10005, 20139, 101013, 130163, 300055)
+FOUND = (1020, 2027, 10005, 20139, 101013, 130163, 300055, 500463, 501475)
 """These have found something: a group whose objective is 0 up to rounding, and nothing said so; the largest |x| of rows
 that weigh nothing, over all and in groups; a group of which all rows weigh nothing; a group whose features are
 measured from another origin, after which the next found its tables; scores that doubles do not tell apart; a group
-with one class, without an intercept and with balanced weights."""
+with one class, without an intercept and with balanced weights; an upper bound in memory without the rounding of terms
+of scores that cancel (two)."""
 FEW, EACH, MORE = 30, 3, VARIED + 40
 IN_PSQL = [VARIED + 50 * n + 7 for n in range(4)]
 OVERFLOW = 302557
 """A metric that is nearly singular; its steps grew beyond what doubles hold."""
-PROVEN = (301833,)
-"""Rounding is less than tol, and one pass more is enough."""
+PROVEN = (301833, 302151, 302633, 302711)
+"""Rounding is less than tol, and one pass more is enough; a grid whose error is 0; slopes that cancel to ten digits, of
+a column that is 10^10 deviations from 0 without an intercept (two)."""
 PROVEN_IN_PSQL = (100057, 101057, 101207, 102007, 102307)
 """psql found no proof in 40 passes: a free intercept of a label of 10^7, columns 10^5 and more deviations from 0, a
 constraint on a label of 10^9, and an objective of 0 up to rounding, where nothing said so."""

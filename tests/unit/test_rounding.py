@@ -108,6 +108,8 @@ def test_a_stored_score_is_rounded_next_to_the_centre_of_the_label(deviation: fl
 def test_an_allowance_for_sums_of_terms_grows_with_their_weight() -> None:
     made = Rounding(far=np.array([0.0, 1e-3]), label=1e-4)
     assert made.of_stored(np.array([9.0, -2.0]), 3.0) == pytest.approx(3.0 * (1e-4 + 2e-3))
+    added = Rounding(sizes=np.array([2.0, 1.0]), terms=1e-3)  # terms that cancel
+    assert added.of_stored(np.array([9.0, -2.0]), 3.0) == pytest.approx(3.0 * 1e-3 * 20.0)
 
 
 @pytest.mark.parametrize(("loss", "strength", "l1"), [("absolute", 0.1 / 4.0, 0.3), ("squared", 0.1, 0.3 * 4.0)])
