@@ -213,7 +213,7 @@ def trained(
     training = next(iter(trainings.values()))
     measure, forget = validation.measure, validation.forget
     models = train_each(engine, text, trainings, on_passes, continuations, start, measure, asked, forget)
-    if training.learns_in_folds:
+    if training.learns_in_folds and not validation.began:  # trees may have been left out
         found = {model.name: model for model in models}
         models = [*fold_by_fold(engine, text, trainings, found, measure).values()]
     models = [validation.of(model) for model in models]
@@ -275,6 +275,10 @@ class Validation:
         """Those of each fold, with the standard errors that are known."""
         self._scored = defaultdict[Of, dict[int | None, list[Scored]]](dict)
         """Those of each fold, for each vector of weights."""
+
+    @property
+    def began(self) -> bool:
+        return bool(self._measures)
 
     def measure(self, problem: Data, weights: Mapping[str, Weighed]) -> None:
         """Trainings with equal weights and thresholds are measured once."""

@@ -58,13 +58,15 @@ class LabelledRows:
     y: Array
     """-1 and 1 of two classes, or a column for each of several; a number of deviation 1."""
     signed: bool
+    grows: NDArray[np.bool_]
+    """Which rows are for trees. The others say how many are good."""
 
     def is_category(self, name: str) -> bool:
         return self.kinds[name] == "categorical"
 
 
 LabelledOf = Callable[[Sequence[Feature], int], LabelledRows]
-"""Values of some columns in at most so many rows, of which none chooses how to train."""
+"""Values of some columns in at most twice so many rows, of which half choose how to train."""
 
 
 @dataclass(frozen=True)

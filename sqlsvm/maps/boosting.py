@@ -17,6 +17,7 @@ Rows = NDArray[np.intp]
 PLACES = 64
 """Of the values of a column; the last one is that of a missing one."""
 RATE, RIDGE = 0.1, 1.0
+PATIENCE = 20
 LEAST = 20.0
 """Rows of a leaf; where the label has two classes, as many that are as likely of either."""
 EVERY = 1e308
@@ -58,12 +59,14 @@ class _Leaf:
 
 
 class Boosting:
-    """`y` has a column for each score: -1 and 1 of two classes, or a number, of deviation 1."""
+    """`y` has a column for each score: -1 and 1 of two classes, or a number, of deviation 1. Trees grow on some of the
+    rows, and the others say how many are good."""
 
-    def __init__(self, x: Array, y: Array, *, signed: bool) -> None:
-        self.y, self.signed, self.scores = y, signed, np.zeros_like(y)
+    def __init__(self, x: Array, y: Array, grows: NDArray[np.bool_], *, signed: bool) -> None:
+        self.x, self.y, self.signed, self.scores = x, y, signed, np.zeros_like(y)
+        self.rows, self.others = np.flatnonzero(grows), np.flatnonzero(~grows)
         if signed:
-            share = np.clip((y > 0.0).mean(axis=0), 0.5 / len(y), 1.0 - 0.5 / len(y))
+            share = np.clip((y[grows] > 0.0).mean(axis=0), 0.5 / len(y), 1.0 - 0.5 / len(y))
             self.scores += np.log(share / (1.0 - share))
         self.least = LEAST / 4.0 if signed else LEAST
         self.ends = [_ends(values) for values in x.T]
@@ -71,10 +74,12 @@ class Boosting:
         self.places = np.column_stack(places) + PLACES * np.arange(x.shape[1])
 
     def grow(self, columns: Sequence[int], trees: int, leaves: int) -> list[Tree]:
-        """Trees of these columns; each score has its turn. They end where no leaf gains by a split."""
+        """Trees of these columns; each score has its turn. They end where no leaf gains by a split, or where the other
+        rows have been best a while ago."""
         found, failed, own = list[Tree](), 0, np.array(columns)
+        best, least, scores_there = 0, self._loss(), self.scores.copy()
         places = np.ascontiguousarray(self.places[:, own] - PLACES * (own - np.arange(len(own))))
-        while len(found) < trees and failed < self.y.shape[1]:
+        while len(found) < min(trees, best + PATIENCE * self.y.shape[1]) and failed < self.y.shape[1]:
             turn = (len(found) + failed) % self.y.shape[1]
             scores, y = self.scores[:, turn], self.y[:, turn]
             chance = 1.0 / (1.0 + np.exp(-scores))
@@ -84,12 +89,22 @@ class Boosting:
                 failed += 1
                 continue
             failed = 0
-            found.append(self._tree(root, own, scores))
-        return found
+            found.append(tree := self._tree(root, own, scores))
+            scores[self.others] += tree(self.x[self.others]) if isinstance(tree, Split) else tree
+            if (loss := self._loss()) < least:
+                best, least, scores_there = len(found), loss, self.scores.copy()
+        self.scores = scores_there
+        return found[:best]
+
+    def _loss(self) -> float:
+        """Of the other rows."""
+        y, scores = self.y[self.others], self.scores[self.others]
+        each = np.logaddexp(0.0, np.where(y > 0.0, -scores, scores)) if self.signed else (y - scores) ** 2
+        return float(each.sum())
 
     def _grown(self, places: Rows, slopes: Array, curvatures: Array, most: int) -> _Leaf:
-        rows = np.arange(len(slopes))
-        root = self._judged(_Leaf(rows, *_sums(places, slopes, curvatures)))
+        rows = self.rows
+        root = self._judged(_Leaf(rows, *_sums(places[rows], slopes[rows], curvatures[rows])))
         leaves = [root]
         while len(leaves) < most and (best := max(leaves, key=lambda leaf: leaf.gain)).gain > 0.0:
             own = places[best.rows, best.column] - PLACES * best.column

@@ -2,6 +2,7 @@
 whose rows meet one row of each of its tables: trees of the label's bag come first, and those of each other one begin at
 their scores. A column is the sum of some trees that follow each other: so many have one weight."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
@@ -10,11 +11,13 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Values
-from sqlsvm.errors import DataError
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Array, Asked
 from sqlsvm.maps.boosting import Boosting, Split, Tree
 from sqlsvm.maps.mapped import TREES, Code, Mapped
+from sqlsvm.terminal import NOTE
+
+steps = logging.getLogger(__name__)
 
 NUMBER, LEAVES = 100, 8
 COLUMNS = 10
@@ -29,9 +32,12 @@ def trees(asked: Asked) -> Iterator[Mapped]:
     number, leaves = asked.whole(0, "NUMBER", 1, 1000, NUMBER), asked.whole(1, "LEAVES", 2, 64, LEAVES)
     usable = [f for f in asked.query.features if f.name not in asked.query.sums]
     found = asked.join.labelled([f for f in usable if f.spelling == "exact"], ROWS)
-    codes = {name: _codes(values, found.y) for name, values in found.columns.items() if found.is_category(name)}
+    grows = found.grows
+    codes = {
+        name: _codes(values[grows], found.y[grows]) for name, values in found.columns.items() if found.is_category(name)
+    }
     names, x = list(found.columns), np.column_stack([_numbers(*each, codes) for each in found.columns.items()])
-    boosting, place = Boosting(x, found.y, signed=found.signed), count(1)
+    boosting, place = Boosting(x, found.y, grows, signed=found.signed), count(1)
     for bag in found.bags:
         own = [names.index(name) for name in bag]
         grown = boosting.grow(own, number, leaves)
@@ -53,8 +59,9 @@ def trees(asked: Asked) -> Iterator[Mapped]:
             codes={name: codes[name] for name in read if name in codes},
         )
     if next(place) == 1:
-        rows = f"{len(found.y):,} rows of the join"
-        raise DataError(f"--map {asked.map}: no tree that grows on {rows} has two leaves", hint="leave out the map")
+        steps.log(
+            NOTE, "note: --map %s: no tree that grows on %s rows is of use on others", asked.map, f"{grows.sum():,}"
+        )
 
 
 def _codes(values: Values, y: Array) -> tuple[Code, ...]:

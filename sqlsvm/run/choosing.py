@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
 from sqlsvm.query.rewrites.split import Folds
 from sqlsvm.run.data import Data
 from sqlsvm.run.in_memory import Drawn, without_class_weights
-from sqlsvm.run.indicators import Helping, helping
+from sqlsvm.run.indicators import Helping, helping, idle
 from sqlsvm.run.notes import BY_CHANCE, DEFAULT
 from sqlsvm.solve import choosing
 from sqlsvm.solve.arrays import Array, Indices
@@ -110,10 +110,8 @@ def settle(training: "Training", each: "Problems") -> Settled:
         if not training.chooses:
             return Settled(training, None, curves=curves_of(labelled, known, found, parts))
         own = next(candidate for candidate in known if candidate.name == found.chosen.loss)
-        if training.adds_known and not problem.in_group:
-            better = helping(problem, drawn, own, found.chosen, parts, measuring, name)
-            if better is not None:
-                return Settled(training, None, helping=better)
+        if better := _better(training, problem, drawn, own, found.chosen, parts, measuring, name):
+            return Settled(training, None, helping=better)
         curves, matrices = curves_of(labelled, known, found, parts), None
         movable = labelled.signed and problem.plan.design.constant is not None
         cut = cut_of(own, found.chosen, parts) if movable else None
@@ -132,6 +130,13 @@ def settle(training: "Training", each: "Problems") -> Settled:
         place = strengths.index(found.chosen.strength)
         notes = (*notes, *robust(training, each, drawn, parts, place))
     return settled._replace(training=replace(settled.training, cut=cut), curves=curves, rare=matrices, notes=notes)
+
+
+def _better(training: "Training", problem: Data, drawn: Drawn, *asked: Any) -> Helping | None:
+    """The same with fewer columns, or with more of them."""
+    if problem.in_group:
+        return None
+    return idle(problem, *asked) or (helping(problem, drawn, *asked) if training.adds_known else None)
 
 
 def robust(training: "Training", each: "Problems", drawn: Drawn, parts: Sequence[Part], place: int) -> Iterator[str]:

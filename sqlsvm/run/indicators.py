@@ -11,8 +11,10 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.data import Data
 from sqlsvm.run.in_memory import Drawn
 from sqlsvm.run.notes import listed
+from sqlsvm.run.training import Training
 from sqlsvm.solve.arrays import Mask
 from sqlsvm.solve.choosing import TENTH, Candidate, Measuring, Part, Tried, difference, error_of_mean, path, unseen
+from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import Penalty
 
 FEWEST = 10
@@ -22,12 +24,16 @@ TELLS = 2.0, 1.0
 SURE = 2.0
 """Of what the parts say, times those."""
 TINY = 1e-300
+AROUND = (100.0, 10.0, 1.0, 0.1, 0.01)
+"""With fewer columns another penalty may be the best one."""
 WEAKER = (1.0, 10.0, 100.0)
 """With more columns a weaker penalty may be the best one."""
 
 
 class Helping(Exception):
     """The training is better if it knows where these columns are NULL. It begins again, with columns that say so."""
+
+    step = "with columns that tell where a number is NULL"
 
     def __init__(self, query: FeatureQuery, names: Sequence[str], without: str) -> None:
         booleans = {f.name for f in query.features if f.kind == "boolean"}
@@ -38,6 +44,46 @@ class Helping(Exception):
         said, tell = listed([name for each in own for name in each.formulas]), "tells" if len(own) == 1 else "tell"
         them, number = ("it", "a number is") if len(own) == 1 else ("them", "numbers are")
         self.note = f"{said} {tell} where {number} NULL: without {them} {without} on rows not seen"
+
+    def of(self, training: Training) -> Training:
+        return training.naming_nulls
+
+
+class Idle(Helping):
+    """The training is as good without its trees. It begins again without them."""
+
+    step = "without trees"
+
+    def __init__(self, query: FeatureQuery, said: str, without: Tried, own: Tried) -> None:
+        self.maps = tuple(each for each in query.maps if not each.takes_nulls)
+        self.note = (
+            f"trees are left out: the {said} on rows not seen is {without.mean:.4g}, and with them {own.mean:.4g}"
+        )
+
+    def of(self, training: Training) -> Training:
+        return training.without_trees
+
+
+def idle(
+    problem: Data, own: Candidate, best: Tried, parts: Sequence[Part], measuring: Measuring, measure: str
+) -> Helping | None:
+    """Unless trees are better than no trees by more than an error."""
+    query = problem.plan.tree.query
+    names = {name for each in query.maps if each.takes_nulls for name in each.formulas}
+    if not (places := [e.place for e in problem.scaling.numbers if e.feature in names]):
+        return None
+
+    def without(sample: Sample) -> Sample:
+        numbers = sample.rows.numbers.copy()
+        numbers[:, places] = 0.0
+        return replace(sample, rows=replace(sample.rows, numbers=numbers), optima={})
+
+    bare = replace(own, samples=list(map(without, own.samples)))
+    tried = path(bare, parts, measuring, [best.strength * factor for factor in AROUND])
+    other = (min if measuring.smaller else max)(tried, key=lambda each: each.mean)
+    gain, error = difference(best, other, smaller=measuring.smaller)
+    needed = max(error, TENTH * error_of_mean(best))
+    return Idle(query, measure.replace("_", " "), other, best) if gain <= needed else None
 
 
 def helping(

@@ -83,32 +83,31 @@ def _opened(
 
 def _labelled(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> LabelledRows:
     """In an order that does not depend on how they were read."""
-    design, target, rows = problem.plan.design, problem.plan.design.target, np.flatnonzero(drawn.grows)
+    design, target = problem.plan.design, problem.plan.design.target
     nulls = {c.feature: c.column for c in design.coordinates if c.role == "missing"}
     found: dict[str, Values] = {}
     for e in problem.scaling.numbers:
         if e.feature:
-            values = _values(problem.scaling, drawn.rows, e)[rows]
-            gone = drawn.marks[nulls[e.feature]][rows] if e.feature in nulls else False
+            values = _values(problem.scaling, drawn.rows, e)
+            gone = drawn.marks[nulls[e.feature]] if e.feature in nulls else False
             found[e.feature] = np.where(gone, np.nan, values)
     for d in design.dictionaries:
         if all(type(category) in (str, int) for category in without_other(d.categories)):
             known = np.array([*d.categories, None], dtype=object)
-            places = drawn.rows.ones[rows, d.number] - (d.offset - problem.scaling.unkept)
-            found[d.feature] = known[np.where(drawn.rows.ones[rows, d.number] < drawn.rows.width, places, -1)]
+            places = drawn.rows.ones[:, d.number] - (d.offset - problem.scaling.unkept)
+            found[d.feature] = known[np.where(drawn.rows.ones[:, d.number] < drawn.rows.width, places, -1)]
             found[d.feature][found[d.feature] == OTHER] = None
     kinds, plan = {f.name: f.kind for f in columns}, problem.plan
-    y = _alike(drawn.codes[rows], target)
+    y = _alike(drawn.codes, target)
     keys = (np.array([str(v) for v in found[n]]) if kinds[n] == "categorical" else found[n] for n in found)
     order = np.lexsort((*keys, *y.T))
     relations = {f.name: f.relation for f in columns}
-    bags = sorted(plan.bags, key=lambda bag: plan.label_node not in bag.nodes)
-    aliases = [{alias for node in bag.nodes for alias in plan.tree.nodes[node]} for bag in bags]
+    by_label = sorted(plan.bags, key=lambda bag: plan.label_node not in bag.nodes)
+    aliases = [{alias for node in bag.nodes for alias in plan.tree.nodes[node]} for bag in by_label]
     own = [[name for name in found if relations[name] in each] for each in aliases]
     columns_of = {name: found[name][order] for each in own for name in each}
-    return LabelledRows(
-        columns_of, kinds, [each for each in own if each], y[order], bool(target.signed or target.classes)
-    )
+    signed, bags = target.signed or target.classes > 0, [each for each in own if each]
+    return LabelledRows(columns_of, kinds, bags, y[order], signed, drawn.grows[order])
 
 
 def _examples(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> Examples:

@@ -95,13 +95,15 @@ def train_each(
             models = in_groups(making, data, left_out) if training.by else making.models(data, left_out)
             return [replace(model, notes=(*model.notes, *taken)) for model in models]
 
-    try:
-        return with_choice(trainings, made)
-    except Helping as better:
-        steps.info("beginning again, with columns that tell where a number is NULL")
-        trainings = {name: each.naming_nulls for name, each in trainings.items()}
-        models = with_choice(trainings, partial(made, maps=better.maps))
-        return [replace(model, notes=(*model.notes, better.note)) for model in models]
+    maps, notes = tuple[Mapped, ...](), tuple[str, ...]()
+    while True:
+        try:
+            models = with_choice(trainings, partial(made, maps=maps))
+            return [replace(model, notes=(*model.notes, *notes)) for model in models]
+        except Helping as better:
+            steps.info("beginning again, %s", better.step)
+            trainings = {name: better.of(each) for name, each in trainings.items()}
+            maps, notes = better.maps, (*notes, better.note)
 
 
 def of_label(
@@ -151,9 +153,11 @@ def choosable(engine: Engine, trainings: Mapping[str, Training]) -> Mapping[str,
 
 def settled_on(engine: Engine, text: str, training: Training) -> Training:
     """The training with what is chosen where it is auto, for those who train elsewhere."""
-    return with_choice(
-        choosable(engine, {"": training.naming_nulls}), lambda trainings: _settled(engine, text, trainings)
-    )
+    able = choosable(engine, {"": training.naming_nulls})
+    try:
+        return with_choice(able, lambda trainings: _settled(engine, text, trainings))
+    except Helping as better:
+        return settled_on(engine, text, better.of(training))
 
 
 def _settled(engine: Engine, text: str, trainings: Mapping[str, Training]) -> Training:

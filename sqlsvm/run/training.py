@@ -205,7 +205,12 @@ class Training(Effort, ProblemOptions):
     def as_chosen(self, model: Model) -> "Training":
         """With what a model has where it is auto."""
         found = self.like(model).settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
+        found = found if any(each.takes_nulls for each in model.maps) else found.without_trees
         return replace(found, cut=model.chosen.cut if model.chosen else None)
+
+    @property
+    def without_trees(self) -> "Training":
+        return replace(self, map=tuple(each for each in self.map if not each.startswith("trees")))
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""

@@ -28,6 +28,10 @@ def rows(number: int, seed: int = 0) -> tuple[Values, Values]:
     return x, signal + 2.0 * np.isnan(x[:, 3]) + rng.normal(size=number)
 
 
+def half(y: Values) -> Values:
+    return np.asarray(np.arange(len(y)) % 2 == 0)
+
+
 def ends(tree: Tree) -> list[tuple[int, float]]:
     if not isinstance(tree, Split):
         return []
@@ -36,26 +40,26 @@ def ends(tree: Tree) -> list[tuple[int, float]]:
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_trees_are_as_good_as_those_of_scikit_learn(signed: bool) -> None:
-    (x, y), (others, truth) = rows(2000), rows(2000, 1)
+    (x, y), (others, truth) = rows(4000), rows(2000, 1)
     y, truth = (np.where(v > 1.0, 1.0, -1.0) if signed else v / 2.5 for v in (y, truth))
-    boosting = Boosting(x, y[:, None], signed=signed)
+    boosting = Boosting(x, y[:, None], half(y), signed=signed)
     first = boosting.scores[0, 0]
     trees = boosting.grow(range(5), 12, 5)
     np.testing.assert_allclose(boosting.scores[:, 0], first + sum(t(x) for t in trees if isinstance(t, Split)))
     own = first + sum(t(others) for t in trees if isinstance(t, Split))
     asked = {"max_iter": 12, "max_leaf_nodes": 5, "early_stopping": False}
     if signed:
-        peer = HistGradientBoostingClassifier(**asked).fit(x, y).predict_proba(others)[:, 1]
+        peer = HistGradientBoostingClassifier(**asked).fit(x[half(y)], y[half(y)]).predict_proba(others)[:, 1]
         assert log_loss(truth, 1.0 / (1.0 + np.exp(-own))) < 1.02 * log_loss(truth, peer)
     else:
-        peer = HistGradientBoostingRegressor(**asked).fit(x, y).predict(others)
+        peer = HistGradientBoostingRegressor(**asked).fit(x[half(y)], y[half(y)]).predict(others)
         assert np.mean((truth - own) ** 2) < 1.03 * np.mean((truth - peer) ** 2)
 
 
 def test_a_formula_is_its_trees_on_every_row() -> None:
     """In memory and in a database, also on the ends themselves, and where a column is NULL."""
-    x, y = rows(3000)
-    trees = Boosting(x, y[:, None], signed=False).grow(range(5), 12, 6)
+    x, y = rows(6000)
+    trees = Boosting(x, y[:, None], half(y), signed=False).grow(range(5), 12, 6)
     found, others = _formula(trees, {n: n + 1 for n in range(5)}), rows(10_000, 2)[0]
     for n, (column, end) in enumerate(each for tree in trees for each in ends(tree)):
         others[n, column] = end
@@ -76,7 +80,8 @@ def test_the_first_split_is_the_best_one() -> None:
     x = np.round(rng.normal(size=(300, 3)), 1)
     x[rng.random(x.shape) < 0.2] = np.nan
     y = np.where(np.isnan(x[:, 1]), 1.0, x[:, 1] > 0.4) + 0.3 * rng.normal(size=300)
-    (tree,) = Boosting(x, y[:, None], signed=False).grow(range(3), 1, 2)
+    twice = np.vstack([x, x]), np.concatenate([y, y])[:, None], np.arange(600) < 300
+    (tree,) = Boosting(*twice, signed=False).grow(range(3), 1, 2)
     assert isinstance(tree, Split)
 
     def gain(is_left: Values) -> float:
@@ -94,8 +99,8 @@ def test_the_first_split_is_the_best_one() -> None:
 
 
 def test_trees_of_a_second_bag_begin_at_the_scores_of_the_first() -> None:
-    x, y = rows(3000)
-    boosting = Boosting(x, y[:, None], signed=False)
+    x, y = rows(6000)
+    boosting = Boosting(x, y[:, None], half(y), signed=False)
     first = boosting.grow([0, 1], 10, 4)
     left = boosting.scores.copy()
     second = boosting.grow([2, 3, 4], 10, 4)
@@ -110,3 +115,10 @@ def test_codes_of_a_stored_model_are_read_again() -> None:
     )
     assert made(Mapped, plain(vars(each)), "a map") == each
     assert [w.weight for w in code_of(each, "k").weights] == [-0.5, 1.0]
+
+
+def test_trees_of_noise_are_none() -> None:
+    """The rows that grew them would say otherwise."""
+    x, _ = rows(2000)
+    noise = np.random.default_rng(9).normal(size=(2000, 1))
+    assert len(Boosting(x, noise, half(noise), signed=False).grow(range(5), 50, 8)) < 3
