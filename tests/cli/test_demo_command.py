@@ -21,6 +21,7 @@ from tests.ground.trained import training
 from tests.typed import asked, typed
 
 
+@pytest.mark.slow
 def test_demo_in_memory(tmp_path: Path) -> None:
     done = sqlsvm("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -79,6 +79,7 @@ def test_an_embedded_server_goes_with_us(end: signal.Signals, code: int) -> None
     assert [args for _, _, args in processes() if str(scratch) in args] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_server_of_others_is_left_as_it_was(postgres_dsn: str, end: signal.Signals, code: int) -> None:
     with inspecting(postgres_dsn) as child:

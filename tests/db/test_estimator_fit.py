@@ -97,6 +97,7 @@ def test_a_path_has_one_option_with_several_values(values: dict[str, list[float]
         RelationalSVC(1e-4).fit_path("duckdb:", "SELECT y, x FROM f", "y", **values)
 
 
+@pytest.mark.slow
 def test_a_warm_start_goes_on_from_the_passes(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     join = chain(np.random.default_rng(1), rows=150, fan_out=3)
     join.create(duckdb)
@@ -231,6 +232,7 @@ def test_frames_and_columns(library: str) -> None:
     assert svc.feature_names_in_.tolist() == ["size", "kind=k0", "kind=k1"]
 
 
+@pytest.mark.slow
 def test_a_grid_shares_its_scans() -> None:
     """What it finds is what a training of each combination finds."""
     frames = {"t": {"y": Y == 1, "a": X[:, 0], "b": X[:, 1]}}

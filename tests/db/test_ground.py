@@ -78,6 +78,7 @@ def plain_query(world: World) -> exp.Select:
     return query.where(*equal, *filters)
 
 
+@pytest.mark.slow
 def test_both_engines_hold_the_same_world(shared_postgres: Engine, shared_duckdb: Engine) -> None:
     for world in seeded(range(140, 170)):
         with world.created(shared_postgres) as one, world.created(shared_duckdb) as other:

@@ -41,6 +41,7 @@ def test_it_is_what_its_parts_find(late: Learned) -> None:
     assert shown.loc["accuracy", "baseline"] == max(measured.negatives, measured.positives) / measured.rows
 
 
+@pytest.mark.slow
 def test_the_features_are_anyones(late: Learned) -> None:
     """Its own split of them measures what it was measured on, and another estimator may train on the rest."""
     from sklearn.metrics import roc_auc_score

@@ -157,6 +157,7 @@ def test_rows_in_a_database_are_predicted_there(svc: RelationalSVC) -> None:
     assert isinstance(svc.predict({n: dict(c) for n, c in TABLES.items()}, QUERY), pd.DataFrame)
 
 
+@pytest.mark.slow
 def test_a_report(svc: RelationalSVC, tmp_path: Path) -> None:
     page = svc.report(tmp_path / "late.html")
     assert "ROC curve" in page.read_text()
@@ -177,6 +178,7 @@ def test_what_is_known_of_it(svc: RelationalSVC) -> None:
     assert str(RelationalSVC(1e-4)) == "RelationalSVC(lam=0.0001)"
 
 
+@pytest.mark.slow
 def test_measures_are_a_frame(svc: RelationalSVC) -> None:
     found = svc.measures(part="holdout").set_index("measure")
     measured = svc.evaluate(part="holdout")
@@ -255,6 +257,7 @@ AS_SHOWN = """[...document.querySelectorAll('pre')].map(pre => {
 })"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "ink"), [("white", "rgb(17, 17, 17)"), ("black", "rgb(221, 221, 221)")])
 def test_cells_in_a_browser(svc: RelationalSVC, chromium: Browser, paper: str, ink: str, tmp_path: Path) -> None:
     """In the colours of a light and of a dark notebook; as wide as the screen, with columns below each other."""
@@ -276,6 +279,7 @@ def test_counts_are_a_frame() -> None:
     assert kinds.to_dict() == frame["kind"][below].value_counts().to_dict()
 
 
+@pytest.mark.slow
 def test_charts(svc: RelationalSVC) -> None:
     """On axes of their own, or on those of the caller."""
     from matplotlib import pyplot

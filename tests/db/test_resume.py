@@ -210,6 +210,7 @@ def test_a_path_goes_on_where_it_ended(engine: Engine, join: Join, where: tuple[
         assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
 
 
+@pytest.mark.slow
 def test_an_unfinished_training_leaves_all_passes_of_a_path() -> None:
     """Of one training chance decides which way takes fewer passes, so there are three."""
     more, anew = 0, 0

@@ -105,6 +105,7 @@ def test_a_free_intercept_of_a_small_label(installed: Engine) -> None:
     assert peer.lower_bound <= found.objective_upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mean", "deviation"), [LOSSY[0], LOSSY[2]])
 def test_the_bounds_are_those_of_the_stored_scores(installed: Engine, mean: float, deviation: float) -> None:
     """Of columns and of sums; one that differs in its last bit is constant."""

@@ -373,6 +373,7 @@ def test_settings_of_a_session_change_no_result(postgres: Engine, postgres_dsn: 
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     """New rows, new categories before the old ones, NULLs that were not there: a program trains on what it finds."""
     install(postgres)

@@ -104,6 +104,7 @@ def test_a_program_has_no_other_setting_of_its_driver(postgres: Engine, postgres
 TO_THE_LIMIT = "tol => 1e-12, max_passes => 6"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["READ COMMITTED", pytest.param("REPEATABLE READ", marks=pytest.mark.slow)])
 def test_data_that_changes_meanwhile(postgres: Engine, postgres_dsn: str, isolation: str) -> None:
     """The model is that of the data when it began, to the last bits."""
@@ -127,6 +128,7 @@ def test_data_that_changes_meanwhile(postgres: Engine, postgres_dsn: str, isolat
     assert trained(postgres, dsn, "first").join_rows != undisturbed.join_rows
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind(dsn: str) -> None:
     """After success, after an error in the middle, after ROLLBACK: no working table, and no model but the one kept."""
     count = "SELECT count(*) FROM sqlsvm.versions WHERE name = 'first';"

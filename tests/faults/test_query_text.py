@@ -9,6 +9,7 @@ from math import nan
 from random import Random
 
 import numpy as np
+import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine, Rows
@@ -50,6 +51,7 @@ def test_they_are_parsed_or_refused() -> None:
     record(where="parse", fault="random query", moments=len(found), ends={"refused": refused})
 
 
+@pytest.mark.slow
 def test_they_mean_what_they_say(engine: Engine, statements: list[str]) -> None:
     """What may be sent is to read, and to make and drop working tables."""
     build(engine, SCHEMA)
