@@ -53,6 +53,7 @@ CONTENTS = {
         "bench/RESULTS",
         "bench/UNSEEN",
         "bench/MAPS",
+        "bench/TREES",
         "bench/NEURAL",
     ),
     "For developers": ("CONTRIBUTING", "SECURITY", "docs/internals", "sql_templates/README", "bench/README"),
