@@ -135,7 +135,8 @@ def value(truth: Any, found: Any) -> float:
 
 
 def drawn(found: dict[str, Any]) -> list[str]:
-    lines = ["# Trees on real data", "", "By `bench/experiments/trees.py`, which says how.", ""]
+    said = "This page is for those who choose between a linear model, trees and LightGBM. It is made by"
+    lines = ["# Trees on real data", "", f"{said} `bench/experiments/trees.py`, which says how.", ""]
     lines += [
         "| task | rows | measure | linear | `--map trees` | LightGBM | closed | seconds: linear, trees, LightGBM |"
     ]
