@@ -185,7 +185,7 @@ class Relational(Fitted):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._defaults()}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set all of them or, if one is unknown, none."""
         for name in params:
             if name not in self._defaults():
@@ -387,16 +387,17 @@ class Relational(Fitted):
     def predict(self, X: Input) -> Values: ...
     @overload
     def predict(self, X: Database, query: Query) -> DataFrame: ...
-    def predict(self, X: Any, query: Query | None = None) -> "Values | DataFrame":
+    def predict(self, X: Input | Database, query: Query | None = None) -> "Values | DataFrame":
         """predict(frame): the prediction for each row in memory: the label's own value, or the score if the label is a
         number. A row with a NULL is refused, if no mean was trained for it; of a number it is nan.
 
         predict(database, query), or predict(expression) of ibis: the rows in the database, as a frame with the columns
         score and prediction, and the probability if the model has one. Frames by name give their own kind."""
-        if query is None and not is_query(X):
-            return self._output(X, self._predicted(X), PREDICTION)
-        model, text = self._fitted(), query_of(X, query)
-        with self._opened(X) as engine, engine.snapshot():
+        given: Any = X
+        if query is None and not is_query(given):
+            return self._output(given, self._predicted(given), PREDICTION)
+        model, text = self._fitted(), query_of(given, query)
+        with self._opened(given) as engine, engine.snapshot():
             found = engine.fetch(predicting.predict(engine, model, text, probability=model.likely))
         return frame_of(found, next(map(kind_of, X.values()), None) if isinstance(X, Mapping) else None)
 

@@ -203,7 +203,7 @@ def learn(
     time: str | None = None,
     *,
     compare: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Learned:
     """From tables to a model: suggest the query for a label, check that nothing in it comes from the future, train on
     the earlier rows, and measure on the latest fifth. `compare` trains LightGBM, if it is installed, on the same

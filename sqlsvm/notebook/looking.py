@@ -111,7 +111,7 @@ def explain(
     label: str | None = None,
     *,
     analyze: bool = False,
-    **parameters: Any,
+    **parameters: object,
 ) -> Explanation:
     """How a training would go, and why. With `analyze` the first pass is made, and all of it is forecast. The
     parameters are those of the estimators."""
@@ -127,11 +127,17 @@ def explain(
 @in_python
 @anew
 def count(
-    database: Database, query: Query, label: str, weights: Mapping[str, object], bound: float = 1.0, **parameters: Any
+    database: Database,
+    query: Query,
+    label: str,
+    weights: Mapping[str, object],
+    bound: float = 1.0,
+    **parameters: object,
 ) -> DataFrame:
     """How many rows of the join have label * score below a bound, for each feature, value and label, as a frame:
     count(..., {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}})."""
-    options = ProblemOptions(label=label, scale="none", **parameters)
+    given: dict[str, Any] = parameters
+    options = ProblemOptions(label=label, scale="none", **given)
     with opened(database) as engine, open_problem(engine, query_of(database, query), options) as problem:
         problem.plan.design.target.must_be_one("rows are counted for two", "make two of them in the query")
         found = list(counting.row_counts(problem, read_beta(problem.scaling, weights), bound))

@@ -220,7 +220,8 @@ def test_from_tables_to_a_model() -> None:
 
 
 def test_it_is_kept(svc: RelationalSVC, tmp_path: Path) -> None:
-    assert (joblib.load(joblib.dump(svc, tmp_path / "late.joblib")[0]).predict(X) == svc.predict(X)).all()
+    joblib.dump(svc, tmp_path / "late.joblib")
+    assert (joblib.load(tmp_path / "late.joblib").predict(X) == svc.predict(X)).all()
     assert svc.report(tmp_path / "late.html").exists()
     assert {each.name for each in svc.to_onnx().graph.input} == {"amount", "kind", "age"}
     scores = duckdb.execute(f"SELECT {svc.score_sql('duckdb')} FROM X").fetchall()
