@@ -1,7 +1,6 @@
 """Support vector machines over the join of relational tables, inside the database, without building the join."""
 
-TYPE_CHECKING = False
-"""For type checkers it is True. To import typing would take longer than all else here."""
+TYPE_CHECKING = False  # for type checkers it is True. To import typing would take longer than all else here.
 if TYPE_CHECKING:
     from sqlsvm.estimator import (
         ConvergenceWarning,

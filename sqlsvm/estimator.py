@@ -101,9 +101,7 @@ class ConvergenceWarning(UserWarning):
 class Relational(Fitted):
     """What the estimators share."""
 
-    of_numbers: ClassVar[bool]
-    """Is the label a number?"""
-
+    of_numbers: ClassVar[bool]  # is the label a number?
     lam: float | Literal["auto"] | None = None
     _: KW_ONLY
     l1: float | Literal["auto"] = 0.0
@@ -159,8 +157,7 @@ class Relational(Fitted):
     dual_coef_: Values = field(init=False)
     intercept_: Values = field(init=False)
     feature_names_in_: Values = field(init=False)
-    n_features_in_: int = field(init=False)
-    """Of a training on rows in memory."""
+    n_features_in_: int = field(init=False)  # of a training on rows in memory
     n_iter_: int = field(init=False)
     objective_: float = field(init=False)
     objective_upper_: float = field(init=False)

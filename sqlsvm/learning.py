@@ -47,8 +47,7 @@ Time: TypeAlias = str | float | date | np.datetime64
 
 SHARE = 0.2
 SHOWN = ("auc", "accuracy", "balanced_accuracy", "macro_f1", "r2", "mean_absolute_error")
-MOST = 12
-"""Features that are shown at once."""
+MOST = 12  # features that are shown at once
 
 
 @all_in_python
@@ -58,10 +57,8 @@ class Learned:
 
     suggestion: Suggestion
     estimator: RelationalSVC | RelationalSVR
-    evaluation: Evaluation | Residuals | Confusion
-    """Of the estimator on later rows."""
-    others: Mapping[str, Mapping[str, float]]
-    """The measures of the baseline and of LightGBM there."""
+    evaluation: Evaluation | Residuals | Confusion  # of the estimator on later rows
+    others: Mapping[str, Mapping[str, float]]  # the measures of the baseline and of LightGBM there
     seconds: Mapping[str, float]
     lines: tuple[Line, ...]
     dialect: str
@@ -191,8 +188,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Weighed(Line):
-    weight: float
-    """Of the scaled feature; of categories the largest."""
+    weight: float  # of the scaled feature; of categories the largest
 
 
 @in_python

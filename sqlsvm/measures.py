@@ -21,18 +21,13 @@ class Answer(Protocol):
 class Measure:
     name: str
     of: tuple[Label, ...]
-    shown: bool = False
-    """Is it one of the few that folds and several models are told by?"""
-    decides: bool = False
-    """May --select and --measure take it? It is shown then."""
-    smaller: bool = False
-    """Is less better?"""
+    shown: bool = False  # is it one of the few that folds and several models are told by?
+    decides: bool = False  # may --select and --measure take it? It is shown then
+    smaller: bool = False  # is less better?
     needs: Literal["loss", "probabilities"] | None = None
     """What scores and labels alone do not say: the loss of the training, or the probabilities of its model."""
-    said: str = ""
-    """In a table, where the name is too short for one."""
-    among_several: str = ""
-    """Its name among the values of several classes, where that is another."""
+    said: str = ""  # in a table, where the name is too short for one
+    among_several: str = ""  # its name among the values of several classes, where that is another
 
     @property
     def is_shown(self) -> bool:
@@ -75,8 +70,7 @@ MEASURES: Mapping[str, Measure] = {
         Measure("coverage", (NUMBER,), shown=True),
     )
 }
-USUAL: Mapping[Label, str] = {TWO: "auc", SEVERAL: "accuracy", NUMBER: "loss"}
-"""What decides if nothing is asked for."""
+USUAL: Mapping[Label, str] = {TWO: "auc", SEVERAL: "accuracy", NUMBER: "loss"}  # what decides if nothing is asked for
 DECIDING = tuple(name for name, measure in MEASURES.items() if measure.decides)
 
 

@@ -31,8 +31,7 @@ __all__ = ["load_model", "log_model", "save_model"]
 
 FILE = "model.json"
 EXAMPLES = 5
-ANY = "any"
-"""An integer may be a double elsewhere, and MLflow takes neither for the other."""
+ANY = "any"  # an integer may be a double elsewhere, and MLflow takes neither for the other
 NOTHING: Mapping[str, str] = {}
 
 

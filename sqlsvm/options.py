@@ -27,14 +27,12 @@ Solver = Literal["dane", "bundle", "descent", "kernel", "pegasos"]
 KernelName = Literal["rbf", "poly", "linear", "sigmoid", "additive"]
 CacheKind = Literal["local", "global", "two-level"]
 CacheShare = Literal["evenly", "size", "lru"]
-MACHINES: tuple[Solver, ...] = "kernel", "pegasos"
-"""The solvers that learn from a sample of the join rows."""
+MACHINES: tuple[Solver, ...] = "kernel", "pegasos"  # the solvers that learn from a sample of the join rows
 Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
 Nulls = Literal["mean", "mean+indicator", "drop", "error"]
 INDICATOR = "mean+indicator"
-MEANS = ("mean", INDICATOR)
-"""With these a number that is NULL is replaced, and rows whose label is NULL are left out."""
+MEANS = ("mean", INDICATOR)  # with these a number that is NULL is replaced, and rows whose label is NULL are left out
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 Intercept = bool | Literal["free"]
 Steps = Literal["strong", "paper"]
@@ -104,12 +102,10 @@ class Strength(Number):
 AUTO = "auto"
 FROM_LOSSES: tuple[ClassLoss, ...] = "logistic", "squared_hinge", "hinge"
 """What --loss auto chooses from. The first is kept unless another one is better."""
-OF_NUMBERS: NumberLoss = "squared"
-"""That of a label that is a number, where none is named."""
+OF_NUMBERS: NumberLoss = "squared"  # that of a label that is a number, where none is named
 LAMBDA = "lam"
 STRENGTHS = LAMBDA, "l1"
-CHOSEN = *STRENGTHS, "loss"
-"""The options that auto chooses by rows that a training has not seen."""
+CHOSEN = *STRENGTHS, "loss"  # the options that auto chooses by rows that a training has not seen
 _START = re.compile(r"\d{4}-\d\d-\d\d.*|[-+]?\d*[1-9]\d*(\.\d+)?|0")
 
 
@@ -191,10 +187,8 @@ class Texts:
 
     of: str
     form: re.Pattern[str]
-    each: str
-    """What one of them is, after "is not" in a message; and"""
-    metavar: str
-    """its name on the command line."""
+    each: str  # what one of them is, after "is not" in a message; and
+    metavar: str  # its name on the command line
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, tuple) and all(isinstance(text, str) and self.form.fullmatch(text) for text in value)
@@ -280,18 +274,13 @@ class Option:
     changes: Literal["objective", "steps"] | None = "objective"
     """What cannot be resumed under another value: any training, or only one by descent."""
     spelled: str = ""
-    example: Any = None
-    """Of a value, where the default is none."""
-    several: Literal["list", "list or range"] | None = None
-    """How `train` takes several values, for a model each."""
-    auto: bool = False
-    """None is called auto on the command line and in the estimator."""
-    descent: Any = None
-    """Another default, for --solver descent on the command line."""
+    example: Any = None  # of a value, where the default is none
+    several: Literal["list", "list or range"] | None = None  # how `train` takes several values, for a model each
+    auto: bool = False  # None is called auto on the command line and in the estimator
+    descent: Any = None  # another default, for --solver descent on the command line
     read_by: tuple[str, tuple[str, ...]] | None = None
     """The only option with values that make this one count, and these values."""
-    unnamed: str | None = None
-    """What takes the place of the default where a person trains a model and names no value."""
+    unnamed: str | None = None  # what takes the place of the default where a person trains a model and names no value
     of_session: bool = False
     """Does it say where the session has its working tables? `Engine.place` takes it, and no training knows it."""
 
@@ -346,13 +335,7 @@ _TABLE = (
         "number, with the squared loss, unless --loss, --positive, --class-weight, --probability or --measure is for "
         "classes.",
     ),
-    Option(
-        "categorical",
-        (),
-        Name("column", repeated=True),
-        "Take its numbers as categories. Repeatable.",
-        _COLUMNS,
-    ),
+    Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories. Repeatable.", _COLUMNS),
     Option(
         "top",
         (),
@@ -742,8 +725,7 @@ _TABLE = (
         read_by=("solver", ("descent",)),
     ),
 )
-OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
-"""By name, in the order of the command line."""
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}  # by name, in the order of the command line
 UNNAMED = tuple(name for name, option in OPTIONS.items() if option.unnamed)
 OF_SESSION = tuple(name for name, option in OPTIONS.items() if option.of_session)
 DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in OPTIONS.items()}

@@ -28,15 +28,12 @@ from sqlsvm.errors import OptionError, nearest
 
 T = TypeVar("T")
 
-Bound = Annotated[float, "may be infinite or NaN"]
-"""One of INFINITE, too."""
-
+Bound = Annotated[float, "may be infinite or NaN"]  # one of INFINITE, too
 EDITED = "is this a model of sqlsvm? If it was edited, restore it, or train the model again"
 ANEW = "leave out --resume to train anew"
 NEWER = "upgrade sqlsvm"
 
-INFINITE = ("Infinity", "-Infinity", "NaN")
-"""The numbers that JSON does not have, as the texts that stand for them."""
+INFINITE = ("Infinity", "-Infinity", "NaN")  # the numbers that JSON does not have, as the texts that stand for them
 _DEEPEST = 50
 _LARGEST = 2**63
 

@@ -12,9 +12,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 WORKING = "sqlsvm_"  # the beginning of the names of working tables
-
 IMPLIED = "sqlsvm_implied"  # marks the schema of a name where the query does not spell it out
-
 Outputs = Iterable[tuple[exp.Expression, str]]
 Named = list[tuple[exp.Expression, str]]
 Operand = exp.Expression | float | str

@@ -6,10 +6,8 @@ from typing import TextIO
 
 from sqlsvm.errors import masked
 
-NOTE = logging.INFO + 1
-"""The level of what is worth keeping in a log of steps."""
-READING = "reading the query and its tables"
-"""The first step of a training."""
+NOTE = logging.INFO + 1  # the level of what is worth keeping in a log of steps
+READING = "reading the query and its tables"  # the first step of a training
 
 
 def in_colour(stream: TextIO) -> bool:

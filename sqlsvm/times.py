@@ -25,16 +25,11 @@ _MIDNIGHT = date(1970, 1, 1)
 class Time:
     """What a kind of time means."""
 
-    type: exp.DType
-    """Of a text that says one."""
-    seconds: int
-    """In one unit of the number."""
-    unit: str
-    """What its weight is for."""
-    said: str
-    """What the number is."""
-    example: str | timedelta = "1970-01-01"
-    """A value in memory."""
+    type: exp.DType  # of a text that says one
+    seconds: int  # in one unit of the number
+    unit: str  # what its weight is for
+    said: str  # what the number is
+    example: str | timedelta = "1970-01-01"  # a value in memory
 
     def number(self, value: exp.Expression) -> exp.Expression:
         """As a double. The epoch of an infinite date is NULL in DuckDB, and must not count as one that is missing."""
@@ -61,8 +56,7 @@ TIMES: Mapping[str, Time] = {
     "time": Time(exp.DType.TIME, 1, "second", "seconds since midnight", "00:00"),
     "interval": Time(exp.DType.INTERVAL, 1, "second", "seconds", timedelta()),
 }
-DATES: tuple[TimeKind, ...] = "date", "timestamp", "timestamptz"
-"""Those that go on."""
+DATES: tuple[TimeKind, ...] = "date", "timestamp", "timestamptz"  # those that go on
 
 
 def _microseconds(value: Any) -> int | float:

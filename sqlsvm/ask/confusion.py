@@ -33,10 +33,8 @@ from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
 
-NEVER = -1e100
-"""The score of a class that is never predicted."""
-DRAWN = 200_000
-"""Rows of the join: the accuracy is then known to about a thousandth."""
+NEVER = -1e100  # the score of a class that is never predicted
+DRAWN = 200_000  # rows of the join: the accuracy is then known to about a thousandth
 
 
 def scored_by(problem: Data, model: Model) -> "Classed":
@@ -66,10 +64,8 @@ class Classed:
     """The rows of a problem, and what scores them."""
 
     problem: Data
-    thetas: Sequence[Array]
-    """Raw weights for each class."""
-    curves: Sequence[Probability] = ()
-    """The probability of each class, if there is one."""
+    thetas: Sequence[Array]  # raw weights for each class
+    curves: Sequence[Probability] = ()  # the probability of each class, if there is one
 
     @property
     def names(self) -> tuple[object, ...]:

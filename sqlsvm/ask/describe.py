@@ -25,8 +25,7 @@ from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
 
-TOP = 5
-"""Categories that are named."""
+TOP = 5  # categories that are named
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,8 @@ class Histogram:
 class CategoryFacts:
     value: object
     rows: float
-    share: float
-    """Of all rows of the join."""
-    label_mean: float | None
-    """Of the rows where the label is known; of two classes, the share of the positive one."""
+    share: float  # of all rows of the join
+    label_mean: float | None  # of the rows where the label is known; of two classes, the share of the positive one
 
 
 @dataclass(frozen=True)
@@ -50,16 +47,13 @@ class ColumnFacts:
     name: str
     relations: tuple[str, ...]
     kind: str
-    nulls: float | None
-    """This and what follows is None where it is not known."""
-    odd: float | None = None
-    """Rows with NaN, infinity, or a number beyond 1e100. The measures leave them out."""
+    nulls: float | None  # this and what follows is None where it is not known
+    odd: float | None = None  # rows with NaN, infinity, or a number beyond 1e100. The measures leave them out.
     mean: float | None = None
     deviation: float | None = None
     least: float | None = None
     largest: float | None = None
-    correlation: float | None = None
-    """With the label; of categories the correlation ratio, which has no sign."""
+    correlation: float | None = None  # with the label; of categories the correlation ratio, which has no sign
     quantiles: Mapping[float, float] = field(default_factory=dict)
     histogram: Histogram | None = None
     distinct: float | None = None
@@ -71,15 +65,11 @@ class Description:
     rows: float
     weighted: bool
     label: str | None
-    compared: str | None
-    """The label if columns are compared with it: not if it has more than two classes."""
-    classes: bool
-    """Has the label two classes? Then its number is 1 in the positive one and 0 in the other."""
-    features: tuple[ColumnFacts, ...]
-    """The label is the last one."""
+    compared: str | None  # the label if columns are compared with it: not if it has more than two classes
+    classes: bool  # has the label two classes? Then its number is 1 in the positive one and 0 in the other
+    features: tuple[ColumnFacts, ...]  # the label is the last one
     numbers: tuple[str, ...]
-    correlations: Array
-    """Of these columns with each other; nan where there is none."""
+    correlations: Array  # of these columns with each other; nan where there is none
 
 
 @anew

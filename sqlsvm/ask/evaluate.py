@@ -50,8 +50,7 @@ from sqlsvm.solve.loss import PERCEPTRON
 
 steps = logging.getLogger(__name__)
 
-PLACES = 4096
-"""Places for all residuals, where they have to be rounded."""
+PLACES = 4096  # places for all residuals, where they have to be rounded
 
 
 def residuals(problem: Data, model: Model, bins: int = BINS, *, held_out: bool = False) -> Residuals:
@@ -124,8 +123,7 @@ def evaluate(
     return with_intervals(found, scored, problem, theta, options_of(model)) if held_out else found
 
 
-BUCKETS = 256
-"""On the grid, of a unit of the score."""
+BUCKETS = 256  # on the grid, of a unit of the score
 
 
 Audited = TypeVar("Audited", bound=Evaluation | Residuals)

@@ -134,12 +134,7 @@ Phase = Literal["prepare", "measure", "sample", "pass"]
 Part = tuple[Phase, Sequence[Statement]]
 
 BUCKETS_A_UNIT = 16
-PHASES: Mapping[str, Phase] = {
-    "tables": "prepare",
-    "moments": "measure",
-    "sampling": "sample",
-    "passes": "pass",
-}
+PHASES: Mapping[str, Phase] = {"tables": "prepare", "moments": "measure", "sampling": "sample", "passes": "pass"}
 
 
 @dataclass(frozen=True)
@@ -150,12 +145,10 @@ class NodeFacts:
     relations: tuple[str, ...]
     rows: float
     bag: int
-    copied: str | None
-    """Why it is copied to a working table; None if it is read in place."""
+    copied: str | None  # why it is copied to a working table; None if it is read in place
     merged: bool
     folds_into: str | None
-    placed: bool
-    """Its scores are looked up by place in an array."""
+    placed: bool  # its scores are looked up by place in an array
 
 
 @dataclass(frozen=True)
@@ -164,12 +157,9 @@ class LinkFacts:
 
     link: Link
     keys: float
-    half_join_rows: float
-    """The rows that exact counting sorts."""
-    cost: float
-    """The entries that counting on the grid reads."""
-    heaviest: Heaviest | None = None
-    """Not known of nodes of several relations, nor of a cross product."""
+    half_join_rows: float  # the rows that exact counting sorts
+    cost: float  # the entries that counting on the grid reads
+    heaviest: Heaviest | None = None  # not known of nodes of several relations, nor of a cross product
 
 
 @dataclass(frozen=True)
@@ -179,8 +169,7 @@ class StatementFacts:
     statement: Statement
     sent: Texts
     dialect: str
-    marks: tuple[str, ...]
-    """What stands for each parameter in the texts."""
+    marks: tuple[str, ...]  # what stands for each parameter in the texts
     estimated_rows: float | None
     rows: float | None = None
     seconds: float | None = None
@@ -193,17 +182,14 @@ class StatementFacts:
 @dataclass(frozen=True)
 class Explanation:
     plan: Plan
-    why: str
-    """Why this way of counting."""
+    why: str  # why this way of counting
     buckets: int
     nodes: tuple[NodeFacts, ...]
     links: tuple[LinkFacts, ...]
     statements: tuple[StatementFacts, ...]
     loss: str
-    preamble: Texts = ()
-    """What makes the statements run in another session."""
-    first: Record | None = None
-    """The pass that was measured, if it is the first one of a training."""
+    preamble: Texts = ()  # what makes the statements run in another session
+    first: Record | None = None  # the pass that was measured, if it is the first one of a training
     outlook: Outlook | None = None
 
     @cached_property

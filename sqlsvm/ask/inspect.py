@@ -34,19 +34,15 @@ from sqlsvm.run.workspace import Workspace
 
 @dataclass(frozen=True)
 class HeavyKey:
-    key: tuple[object, ...]
-    """A value for each column of the edge."""
-    rows: float
-    """Of the join."""
+    key: tuple[object, ...]  # a value for each column of the edge
+    rows: float  # of the join
     share: float
 
 
 @dataclass(frozen=True)
 class HeavyKeys:
-    keys: tuple[HeavyKey, ...]
-    """The heaviest first."""
-    others: float
-    """The rows of the join without these keys."""
+    keys: tuple[HeavyKey, ...]  # the heaviest first
+    others: float  # the rows of the join without these keys
     approximate: bool = False
     """Were the keys found by a sketch? Then another one may be heavier than these, with at most all `others`."""
 
@@ -110,8 +106,7 @@ class LabelFacts:
     negative: float
     positive: float
     nulls: float
-    classes: Mapping[str, float] = field(default_factory=dict)
-    """The rows of each, if there are more than two."""
+    classes: Mapping[str, float] = field(default_factory=dict)  # the rows of each, if there are more than two
 
 
 @dataclass(frozen=True)
@@ -134,8 +129,7 @@ class Inspection:
     join_rows: float
     features: tuple[FeatureFacts, ...]
     label: LabelFacts | None
-    alike: tuple[Alike, ...] = ()
-    """Features that are nearly the same in the join."""
+    alike: tuple[Alike, ...] = ()  # features that are nearly the same in the join
     heavy: Mapping[int, HeavyKeys] = field(default_factory=dict)
     """Of many-to-many edges, by their place, if they were asked for."""
 

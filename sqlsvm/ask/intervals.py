@@ -41,8 +41,7 @@ from sqlsvm.solve.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Size
 from sqlsvm.solve.loss import Loss, Piece, Piecewise
 from sqlsvm.solve.loss.arms import Parts, values
 
-MEAN_BUCKETS = 256
-"""On the grid, of a unit of the score."""
+MEAN_BUCKETS = 256  # on the grid, of a unit of the score
 
 
 def mean_loss(problem: Data, theta: Array, options: ProblemOptions) -> float:
@@ -133,8 +132,7 @@ class _Reader:
     plan: Plan
     parameters: Mapping[str, object]
     sizes: Sizes
-    reach: float
-    """The largest |z|."""
+    reach: float  # the largest |z|
 
     def squares(self, parts: Parts, code: int | None = None, centre: float | None = None) -> Mapping[str, float]:
         program = Program(self.work.engine, squares(self.plan, parts, code, centre))
@@ -185,8 +183,7 @@ def _reader(work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: floa
 class _OfClasses:
     reader: _Reader
     found: Evaluation
-    sizes: Mapping[int, Sizes]
-    """By the code of the label."""
+    sizes: Mapping[int, Sizes]  # by the code of the label
 
     def accuracy(self) -> Interval:
         """A row is wrong if z is above 0."""
@@ -227,8 +224,7 @@ class _OfNumbers:
     reader: _Reader
     found: Residuals
     sizes: Mapping[str, float]
-    centre: float
-    """The mean of the codes of the label."""
+    centre: float  # the mean of the codes of the label
 
     def mae(self) -> Interval:
         mean = self.found.mae

@@ -44,10 +44,8 @@ class Leak:
     time: str
     rows: float
     share: float
-    condition: str | None
-    """What leaves these rows out, if the query can say it."""
-    is_read: bool = True
-    """Does the query use it, or is it in another table?"""
+    condition: str | None  # what leaves these rows out, if the query can say it
+    is_read: bool = True  # does the query use it, or is it in another table?
 
     def __str__(self) -> str:
         of = share(self.share, 1.0)
@@ -64,8 +62,7 @@ class AsOf:
     leaks: tuple[Leak, ...]
     afterwards: tuple[Leak, ...]
     """Dates of the label's own table that the query does not use: its other columns may have been written then."""
-    missed: tuple[str, ...]
-    """Parts of sub-queries that were not looked into."""
+    missed: tuple[str, ...]  # parts of sub-queries that were not looked into
 
     def as_json(self) -> Mapping[str, Any]:
         return asdict(self)
@@ -77,8 +74,7 @@ class _Date:
     value: exp.Column
     kind: str
     said: str
-    is_own: bool
-    """Is it a column that the query can name?"""
+    is_own: bool  # is it a column that the query can name?
     is_read: bool = True
 
     @property

@@ -8,8 +8,7 @@ from sqlsvm.plan.catalog import EdgeFacts
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.terminal import amount, printable, row_count, share
 
-MANY = 0.2
-"""The share of a relation's rows without a partner that is worth a warning."""
+MANY = 0.2  # the share of a relation's rows without a partner that is worth a warning
 
 
 def node_name(tree: JoinTree, node: int) -> str:

@@ -129,8 +129,7 @@ def options_of(model: Model) -> ProblemOptions:
 _KEPT = "by", "time", "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"
 
 
-FILES = ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet"
-"""Of these the database finds the types."""
+FILES = ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet"  # of these the database finds the types
 
 
 def of_query(engine: Engine, model: Model, text: str) -> Model:

@@ -29,8 +29,7 @@ steps = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-NUDGE = 1e-9
-"""If scores were rounded, a billionth of a bucket more covers the rounding of the doubles."""
+NUDGE = 1e-9  # if scores were rounded, a billionth of a bucket more covers the rounding of the doubles
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,8 @@ class Listed:
     work: Workspace
     plan: Plan
     theta: Array
-    steps: float = 1.0
-    """Per unit of the score."""
-    delta: float = 0.0
-    """The largest error of a score in the list, in steps."""
+    steps: float = 1.0  # per unit of the score
+    delta: float = 0.0  # the largest error of a score in the list, in steps
 
     def make(self, *statements: Statement) -> None:
         self.work.run(statements, self._known)
@@ -113,12 +110,9 @@ def steps_per_unit(spans: Sequence[Mapping[str, float]], buckets: int) -> float:
 
 Measures = Mapping[str, float]
 
-MOST = 1 << 16
-"""Bins. So many scores that differ are not put into bins at all."""
-SAME = 2.0**-40
-"""Of the range of all scores: scores that are closer are the same one, rounded in two ways."""
-FINE = 4096
-"""On the grid, places over the range of the scores, for what needs no bounds."""
+MOST = 1 << 16  # bins. So many scores that differ are not put into bins at all.
+SAME = 2.0**-40  # of the range of all scores: scores that are closer are the same one, rounded in two ways
+FINE = 4096  # on the grid, places over the range of the scores, for what needs no bounds
 
 
 def of_rows(design: Design, rows: Rows, thetas: Sequence[Array]) -> Scored:

@@ -87,8 +87,7 @@ def _measured(
     on_fold(engine, found[0], fold, weights, offload)
 
 
-MOST_BAGS = 2
-"""With more, what a row adds to a measure takes minutes to count."""
+MOST_BAGS = 2  # with more, what a row adds to a measure takes minutes to count
 
 
 def best(measures: Sequence[Measures], by: str) -> int:
@@ -258,8 +257,7 @@ def _unseen(problem: Data, model: Model, *, wanted: bool) -> dict[str, Validated
     return {name: Validated(values[name], errors.get(name), (values[name],)) for name in names}
 
 
-Of = tuple[str, object]
-"""The name of a training, and the group; None for all rows."""
+Of = tuple[str, object]  # the name of a training, and the group; None for all rows
 
 
 class Validation:

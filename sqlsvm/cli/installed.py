@@ -124,12 +124,7 @@ def check(dsn: str) -> int:
     ),
 )
 @click.option(
-    "--dir",
-    "folder",
-    metavar="DIR",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The folder for the files.",
+    "--dir", "folder", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder for the files."
 )
 @click.option(
     "--format",

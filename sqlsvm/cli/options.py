@@ -245,8 +245,7 @@ class Several(click.ParamType[Any]):
         return tuple(dict.fromkeys((first, *inner, last)))
 
 
-MOST = 1000
-"""Numbers in a range."""
+MOST = 1000  # numbers in a range
 
 
 def _kind(declared: Option) -> dict[str, Any]:
@@ -352,9 +351,7 @@ def opened(dsn: str) -> Iterator["Engine"]:
         yield engine
 
 
-models_database = together(database, trust_wanted)
-"""The database, for a verb that uses what is stored there."""
-
+models_database = together(database, trust_wanted)  # the database, for a verb that uses what is stored there
 _QUERY_HELP = "A query whose columns are the features and the label; - reads it from stdin."
 query_wanted = option("--query", metavar="FILE|SQL", callback=_query_text, help=_QUERY_HELP)
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PATIENCE, FIRST = 2.0, 0.9
-STARTED = perf_counter()
-"""When the command began."""
+STARTED = perf_counter()  # when the command began
 
 
 class Steps(Protocol):

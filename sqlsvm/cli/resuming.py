@@ -76,8 +76,7 @@ class Keeper:
 
     store: "Store | None"
     place: str
-    dsn: str | None = None
-    """To connect again, if the connection is lost."""
+    dsn: str | None = None  # to connect again, if the connection is lost
 
     @property
     def said(self) -> str:

@@ -39,8 +39,7 @@ def _asked(name: str, **settings: Any) -> Callable[[Any], Any]:
 
 
 _HOW = "fast: what a training makes of the sub-queries, for a database that runs the text itself."
-SUGGESTING = *OF_HISTORY, *TO_COME
-"""What says how a query is written."""
+SUGGESTING = *OF_HISTORY, *TO_COME  # what says how a query is written
 _ways = together(*map(_asked, SUGGESTING))
 history_wanted = together(_asked("table", required=True), _ways)
 suggestion_wanted = together(history_wanted, _asked("label"), _asked("time"))

@@ -53,8 +53,7 @@ class Select:
 
     by: str
     name: str
-    simplest: bool = False
-    """The one with the strongest penalty within one standard error of the best."""
+    simplest: bool = False  # the one with the strongest penalty within one standard error of the best
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,7 @@ class Wanted:
 
     query: str
     trainings: "Mapping[str, Training]"
-    option: Option | None = None
-    """In which they differ."""
+    option: Option | None = None  # in which they differ
     states: Mapping[str, str] = field(default_factory=dict)
     """Where passes are kept under another name: they are of one loss, and each quantile is another."""
     select: Select | None = None

@@ -49,13 +49,7 @@ from sqlsvm.options import OPTIONS
 @click.option("--approximate", is_flag=True, help="Find these keys by a sketch of the database (DuckDB, Spark).")
 @json_wanted
 def inspect(
-    dsn: str,
-    query: str,
-    heavy: int,
-    approximate: bool,
-    as_of: str | None,
-    as_json: bool,
-    **options: Any,
+    dsn: str, query: str, heavy: int, approximate: bool, as_of: str | None, as_json: bool, **options: Any
 ) -> None:
     """Show what a query joins, how, and how many rows the join has.
 
@@ -166,14 +160,7 @@ def components(dsn: str, query: str, k: int, page: str | None, as_json: bool, **
 @beta_wanted("With --analyze: the weights to use in the pass, as for `count`; by default the optimum of a sample.")
 @json_wanted
 def explain(
-    dsn: str,
-    query: str,
-    buckets: int | None,
-    as_sql: bool,
-    analyze: bool,
-    beta: Any,
-    as_json: bool,
-    **options: Any,
+    dsn: str, query: str, buckets: int | None, as_sql: bool, analyze: bool, beta: Any, as_json: bool, **options: Any
 ) -> None:
     """Show how sqlsvm would train on a query: what is joined up front, how the rest is counted, and why.
 

@@ -36,7 +36,6 @@ BEFORE, RIGHT = 0, 1
 """The rank of a line of y = +1 and of a right entry. That of a line of y = -1 is 2. In this order, a join row at the
 place of a line is not above it: there the slope of the loss is that on the left."""
 NEITHER = 0  # the side of a right entry, which has no lines
-
 SLIGHT = 0.1  # what a smaller change of the second derivative may do is bounded as if all rows were at that place
 
 

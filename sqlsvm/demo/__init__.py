@@ -3,15 +3,4 @@
 from sqlsvm.demo.make import LABEL, MODEL, QUERY, QUERY_FILE, SCHEMA, Shop, introduction, make, next_steps
 from sqlsvm.demo.shop import shop
 
-__all__ = [
-    "LABEL",
-    "MODEL",
-    "QUERY",
-    "QUERY_FILE",
-    "SCHEMA",
-    "Shop",
-    "introduction",
-    "make",
-    "next_steps",
-    "shop",
-]
+__all__ = ["LABEL", "MODEL", "QUERY", "QUERY_FILE", "SCHEMA", "Shop", "introduction", "make", "next_steps", "shop"]

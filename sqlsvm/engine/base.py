@@ -21,12 +21,10 @@ from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.options import DEFAULTS
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "timestamp", "timestamptz", "time", "interval", "other"]
-Values = NDArray[Any]
-"""A column of any type."""
+Values = NDArray[Any]  # a column of any type
 Rows = dict[str, Values]
 Parameters = Sequence[object]
-Called = tuple[str, str]
-"""Schema and name of a function. The schema is empty for one of the system."""
+Called = tuple[str, str]  # schema and name of a function. The schema is empty for one of the system.
 E = TypeVar("E", bound=exp.Expr)
 Q = TypeVar("Q", bound=exp.Query)
 MAKE_AT_MOST: int = DEFAULTS["make_at_most"]
@@ -43,8 +41,7 @@ class Column:
     type: str
     kind: Kind
     spelling: Spelling = "exact"
-    blur: str | None = None
-    """What `Engine.blur` says, if it was asked."""
+    blur: str | None = None  # what `Engine.blur` says, if it was asked
 
     @property
     def collation(self) -> str | None:
@@ -72,26 +69,19 @@ class StatementError(EngineError):
 class Abilities:
     """What an engine can do, and how it behaves."""
 
-    in_process: bool = False
-    """Is the data in this process?"""
+    in_process: bool = False  # is the data in this process?
     spread: bool = False
     """Are rows spread over machines, so that a window without PARTITION BY has to bring them together?"""
-    foreign_keys: bool = True
-    """Can a foreign key be added to an existing table?"""
-    changes_rows: bool = True
-    """Can a row of a table be changed or deleted?"""
+    foreign_keys: bool = True  # can a foreign key be added to an existing table?
+    changes_rows: bool = True  # can a row of a table be changed or deleted?
     invoker_views: bool = False
     """Can a view read with the rights of the role that reads it, and not with those of its owner?"""
-    integers: frozenset[str] = frozenset()
-    """Types of whole numbers that fit into 64 bits."""
-    inexact: frozenset[str] = frozenset()
-    """Types of numbers that are rounded to a number of binary digits."""
-    single: str = "real"
-    """The type of numbers that are rounded to 24 binary digits."""
+    integers: frozenset[str] = frozenset()  # types of whole numbers that fit into 64 bits
+    inexact: frozenset[str] = frozenset()  # types of numbers that are rounded to a number of binary digits
+    single: str = "real"  # the type of numbers that are rounded to 24 binary digits
     shortest: bool = False
     """Does the driver return such a number as its shortest decimal, 0.9 and not 0.8999999761581421?"""
-    frequent: bool = False
-    """Is there an aggregate function that sketches the most frequent values?"""
+    frequent: bool = False  # is there an aggregate function that sketches the most frequent values?
     portable: Mapping[str, exp.DType] = field(default_factory=dict)
     """Types whose values `copy_out` gives as numbers, equal exactly where the values are; with the numbers' types."""
 
@@ -101,10 +91,8 @@ class Stranger:
     """A role that this session does not trust, and that can run code through a schema."""
 
     role: str
-    said: str
-    """What it owns there, or may do there."""
-    remedy: str | None
-    """The statement that takes a right from it."""
+    said: str  # what it owns there, or may do there
+    remedy: str | None  # the statement that takes a right from it
 
 
 @dataclass(frozen=True)
@@ -115,8 +103,7 @@ class ForeignKey:
     columns: tuple[str, ...]
     of: exp.Table
     keys: tuple[str, ...]
-    guess: str | None = None
-    """Why it is taken for one, if no constraint says so."""
+    guess: str | None = None  # why it is taken for one, if no constraint says so
 
 
 class Text(str):
@@ -164,28 +151,18 @@ class Session(Protocol):
 class Engine(ABC):
     """One session with one database. Statements are ASTs; parameters are the `$1`, `$2` ... in them."""
 
-    dialect: str
-    """sqlglot's name of the dialect: postgres, duckdb."""
-
-    url: str
-    """The location, without a password: safe to print and to store."""
-
+    dialect: str  # sqlglot's name of the dialect: postgres, duckdb
+    url: str  # the location, without a password: safe to print and to store
     abilities: Abilities
 
     rates: Rates
 
-    on_statement: Callable[[str], None] | None = None
-    """Called with the text of every statement just before it is sent."""
-
+    on_statement: Callable[[str], None] | None = None  # called with the text of every statement just before it is sent
     inlines: bool = False
     """Is a working table only a part of the statements that read it? Then several answers are best asked together."""
 
-    suffix: str = ""
-    """The end of the names of working tables, if a table of the user may have such a name."""
-
-    make_at_most: int = MAKE_AT_MOST
-    """So many rows of a part of a query are made once, where no join tree has the part."""
-
+    suffix: str = ""  # the end of the names of working tables, if a table of the user may have such a name
+    make_at_most: int = MAKE_AT_MOST  # so many rows of a part of a query are made once, where no join tree has the part
     trusted: frozenset[str] = frozenset()
     """Roles that the user trusts by name: what they have stored may run with the rights of this session."""
 

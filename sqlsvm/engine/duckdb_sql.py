@@ -10,8 +10,7 @@ from sqlsvm import sql
 
 Spelling = Callable[[exp.Expr], exp.Expr]
 
-ROW = "rowid"
-"""The number of a row in its table, unless a column has this name."""
+ROW = "rowid"  # the number of a row in its table, unless a column has this name
 PARTS, BLOCK = 8, 2048
 """A planner takes a part for a fifth of the table. So it takes eight parts for more than the table, and makes the hash
 table of a join from the other side."""
@@ -67,10 +66,7 @@ def _forwards(window: exp.Expr) -> exp.Expr:
     return made
 
 
-_BY_MEANING: Mapping[object, Spelling] = {
-    sql.SLOWLY_READ: _in_parts,
-    sql.BACKWARDS: _forwards,
-}
+_BY_MEANING: Mapping[object, Spelling] = {sql.SLOWLY_READ: _in_parts, sql.BACKWARDS: _forwards}
 
 
 def tables_in(text: str) -> list[exp.Table]:

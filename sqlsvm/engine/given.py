@@ -84,17 +84,14 @@ Database: TypeAlias = (
     str | PathLike[str] | Mapping[str, object] | Engine | Session | Pool | Connected | Url | Backed | Backend | Spark
 )
 """A URL, or anything that `opened` lists."""
-Query: TypeAlias = str | PathLike[str] | Selected | Relation | Backed
-"""SQL, a file of it, or what `query_of` knows."""
-
+Query: TypeAlias = str | PathLike[str] | Selected | Relation | Backed  # SQL, a file of it, or what `query_of` knows
 _ACCEPTED = (
     "a URL such as duckdb:shop.duckdb; the path of a file of DuckDB; a connection of duckdb or psycopg; an engine, a "
     "connection or a URL of SQLAlchemy; a table or an expression of ibis; a session of Spark; or frames of pandas, "
     'polars or pyarrow by name: {"orders": orders}'
 )
 
-_DRIVER = re.compile(r"^postgres(ql)?\+\w+://")
-"""With these SQLAlchemy begins a URL."""
+_DRIVER = re.compile(r"^postgres(ql)?\+\w+://")  # with these SQLAlchemy begins a URL
 
 
 def opened(given: Database) -> AbstractContextManager[Engine]:

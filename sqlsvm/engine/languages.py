@@ -22,18 +22,13 @@ class Language:
     """How engines differ in reading a query."""
 
     parser: Callable[[list[Token], str], Trees]
-    names_files: bool
-    """Is 'data/flights.csv' in FROM a relation called flights?"""
+    names_files: bool  # is 'data/flights.csv' in FROM a relation called flights?
     splits_rows: bool
     """Is (a, b) = (c, d) the same as a = c AND b = d? Else it compares two structs, in which NULL equals NULL."""
-    reuses: bool = False
-    """May an expression use the names of other outputs?"""
-    lowers: bool = False
-    """Does Late mean late, and "Late" another name? Else names are the same in any case."""
-    pulls_up: bool = False
-    """Does a fence need OFFSET 0?"""
-    escapes: bool = False
-    """Is it a setting whether a backslash escapes in a plain string?"""
+    reuses: bool = False  # may an expression use the names of other outputs?
+    lowers: bool = False  # does Late mean late, and "Late" another name? Else names are the same in any case
+    pulls_up: bool = False  # does a fence need OFFSET 0?
+    escapes: bool = False  # is it a setting whether a backslash escapes in a plain string?
     remedies: Mapping[str, str] = field(default_factory=dict)
     """What to do with a column that is no feature, by a pattern of its type."""
 
@@ -49,8 +44,7 @@ class Language:
 _ALONE = ("DATE_PART", "LOG10", "TO_HEX", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
 """Functions of PostgreSQL that are sent as they are. sqlglot would replace some by functions of another type or that do
 not exist, and would change the case of formats of time."""
-_MARK = "\0"
-"""It does not occur in queries."""
+_MARK = "\0"  # it does not occur in queries
 
 
 def _postgres(tokens: list[Token], text: str) -> Trees:

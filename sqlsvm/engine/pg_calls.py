@@ -15,8 +15,7 @@ HIDDEN = {"LIKE": "~~", "ILIKE": "~~*", "NOT LIKE": "!~~", "NOT ILIKE": "!~~*", 
           "NATURAL": "="}  # fmt: skip
 """Words that stand for operators."""
 
-_MORE = (exp.NullSafeEQ, exp.NullSafeNEQ, exp.SimilarTo)
-"""Binary nodes that OPERATOR(schema.=) does not replace."""
+_MORE = (exp.NullSafeEQ, exp.NullSafeNEQ, exp.SimilarTo)  # binary nodes that OPERATOR(schema.=) does not replace
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,7 @@ class Call:
     node: exp.Expr
     kind: str
     name: str
-    value: exp.Expr | None = None
-    """The one that is compared, where a node compares with several."""
+    value: exp.Expr | None = None  # the one that is compared, where a node compares with several
 
     @property
     def operands(self) -> tuple[exp.Expr, ...]:

@@ -117,8 +117,7 @@ def written_out(text: str, *columns: Sequence[str]) -> exp.Query:
     return found
 
 
-OLDEST = 14
-"""The oldest PostgreSQL that sqlsvm works with."""
+OLDEST = 14  # the oldest PostgreSQL that sqlsvm works with
 
 # Known without a query. PostgreSQL counts money, oid and regclass as numbers too; here they are none.
 _KINDS: dict[int, Kind] = {

@@ -13,8 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlsvm.engine.base import Refusal, StatementError
 from sqlsvm.errors import EngineError, OptionError
 
-_TOO_WIDE = ("54000", "54011")
-"""A row that is larger than a page, or has too many columns."""
+_TOO_WIDE = ("54000", "54011")  # a row that is larger than a page, or has too many columns
 _READ_ONLY, _DENIED, _LOCKED = "25006", "42501", "55P03"
 _REFUSALS: dict[str, Refusal] = {
     _DENIED: "denied",

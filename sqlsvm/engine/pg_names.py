@@ -156,8 +156,7 @@ Ask = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 class Rivals:
     """The schemas that have a name too, apart from the system's."""
 
-    known: bool
-    """Does the system have the name too?"""
+    known: bool  # does the system have the name too?
     schemas: tuple[str, ...]
 
 

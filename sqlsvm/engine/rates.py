@@ -13,27 +13,19 @@ class Rates:
     statement: float
     """Active rows: the statement for a relation behind a join. It is there once, not for each row. Infinite if a
     statement takes tenths of a second, however little it reads."""
-    key: float
-    """Active rows: to group counts back to such a relation, unless its scores are in an array."""
+    key: float  # active rows: to group counts back to such a relation, unless its scores are in an array
     row: float
-    own: float
-    """Active rows: to keep them, and each of their columns."""
+    own: float  # active rows: to keep them, and each of their columns
     column: float
-    far: float
-    """One scan: to join a column, and what this takes longer if no cache has it."""
+    far: float  # one scan: to join a column, and what this takes longer if no cache has it
     array: float | None
     """One scan: what a join takes longer than an array of scores, for a relation that no cache has. None: an array is
     no faster than a hash table."""
-    read: float
-    """To read so many rows takes no longer than one more statement."""
-    measured: float
-    """Up to so many rows of the core, moments are added up as fast in one scan that joins all columns."""
-    met: float
-    """From so many pairs of entries on, close places and several threads pay. Both make statements longer."""
-    look: float = 0.0
-    """One scan: to read a column from an array."""
-    built: float = 0.0
-    """One scan: to make an array, for each of its places."""
+    read: float  # to read so many rows takes no longer than one more statement
+    measured: float  # up to so many rows of the core, moments are added up as fast in one scan that joins all columns
+    met: float  # from so many pairs of entries on, close places and several threads pay. Both make statements longer.
+    look: float = 0.0  # one scan: to read a column from an array
+    built: float = 0.0  # one scan: to make an array, for each of its places
 
     @property
     def slow_to_start(self) -> bool:

@@ -43,8 +43,7 @@ from sqlsvm.scratch import private_folder
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _TIMES: dict[str, Kind] = {"date": "date", "timestamp_ntz": "timestamp", "timestamp": "timestamptz"}
 _TEXTS = ("string", "varchar", "char")
-_DAY, _EPOCH = 86_400_000_000, 946_684_800_000_000
-"""Microseconds in a day, and from 1970 to 2000."""
+_DAY, _EPOCH = 86_400_000_000, 946_684_800_000_000  # microseconds in a day, and from 1970 to 2000
 
 
 def kind(type: str) -> Kind:

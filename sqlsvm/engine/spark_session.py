@@ -95,9 +95,7 @@ _MASTER = "is a master running there? sbin/start-master.sh starts one"
 _PORTS = {"sc": 15002, "spark": 7077}
 
 _LOCAL_DIR, _LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
-_PLACED = ("yarn", "k8s://")
-"""These give each application folders of its own."""
-
+_PLACED = ("yarn", "k8s://")  # these give each application folders of its own
 _BEFORE_JAVA = tuple(
     f"spark.{n}" for n in ("driver.", "files", "jars", "kerberos.", "local.", "master", "submit.", "yarn.")
 )
@@ -156,8 +154,7 @@ class Place:
 @dataclass(frozen=True)
 class Opened:
     session: SparkSession
-    one_machine: bool
-    """Do all its processes see the same folders?"""
+    one_machine: bool  # do all its processes see the same folders?
     close: Callable[[], None]
 
 

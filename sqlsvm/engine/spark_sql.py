@@ -6,8 +6,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 
-_POSITIONAL = (1e-4, 1e15)
-"""Numbers of this size are written without an exponent."""
+_POSITIONAL = (1e-4, 1e15)  # numbers of this size are written without an exponent
 _SCIENTIFIC = (("[.]0E", "E"), ("E-([0-9])$", "e-0$1"), ("E-", "e-"), ("E", "e+"))
 """What Java writes, and what PostgreSQL and DuckDB write."""
 

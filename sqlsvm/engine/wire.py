@@ -26,8 +26,7 @@ COPIED = {**DTYPES, 1082: np.dtype(">i4"), 1083: np.dtype(">i8"), 1114: np.dtype
 
 Message = bytes | bytearray | memoryview
 
-COPY_BLOCK = 1 << 14
-"""Rows of a COPY that are made into arrays at a time."""
+COPY_BLOCK = 1 << 14  # rows of a COPY that are made into arrays at a time
 
 _FIELDS, _WIDTH = np.dtype(">i2"), np.dtype(">i4")
 _WIDTH_OF = struct.Struct(">i")

@@ -16,8 +16,7 @@ T = TypeVar("T")
 
 SOON = 0.05
 NOW_AND_THEN = 1.0
-PATIENCE = 30.0
-"""A thread begins within so many seconds, also on a busy machine."""
+PATIENCE = 30.0  # a thread begins within so many seconds, also on a busy machine
 
 
 class _Flag:

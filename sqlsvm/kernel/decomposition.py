@@ -19,8 +19,7 @@ from sqlsvm.kernel.rows import Joined
 from sqlsvm.options import KernelName
 from sqlsvm.solve.arrays import Array, Indices, Mask
 
-LEAST = 1e-12
-"""In place of a curvature that is not above 0."""
+LEAST = 1e-12  # in place of a curvature that is not above 0
 SHRINK_EVERY = 1000
 FINER = 0.1
 
@@ -48,8 +47,7 @@ class Decomposition:
     gram: Gram
     signs: Array
     caps: Array
-    free: bool
-    """Is there a constant that the penalty does not count?"""
+    free: bool  # is there a constant that the penalty does not count?
     beta: Array = field(init=False)
     v: Array = field(init=False)
     steps: int = 0
@@ -191,8 +189,7 @@ def best_offset(signs: Array, v: Array, caps: Array) -> float:
     return float(v[order[min(int(np.searchsorted(slope, 0.0)), len(v) - 1)]])
 
 
-PAIRS = 2000
-"""The median distance is that of so many rows."""
+PAIRS = 2000  # the median distance is that of so many rows
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import numpy as np
 from sqlsvm.options import KernelName
 from sqlsvm.solve.arrays import Array
 
-DEGREE = 3
-"""Of the polynomial kernel (gamma x.y + 1)^3."""
+DEGREE = 3  # of the polynomial kernel (gamma x.y + 1)^3
 
 
 @dataclass(frozen=True)

@@ -87,10 +87,8 @@ class Pool:
         kind.used -= row.nbytes
 
 
-AT_ONCE = 1 << 22
-"""Numbers of a block of rows that is made and not cached."""
-ADDED = 4.0
-"""What it costs to look a number up and add it, where a multiplication costs 1."""
+AT_ONCE = 1 << 22  # numbers of a block of rows that is made and not cached
+ADDED = 4.0  # what it costs to look a number up and add it, where a multiplication costs 1
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ class Cache:
     the same memory for each table, in proportion to what it could fill, or one memory for all."""
 
     kind: CacheKind = "two-level"
-    limit: int = 200 << 20
-    """Bytes."""
+    limit: int = 200 << 20  # bytes
     share: CacheShare = "lru"
 
 

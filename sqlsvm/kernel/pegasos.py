@@ -13,8 +13,7 @@ import numpy as np
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.rows import SampleRows
 
-AT_ONCE = 4096
-"""Random places."""
+AT_ONCE = 4096  # random places
 
 
 def kernelised(
@@ -46,8 +45,7 @@ class Linear:
     strength: float
     dimension: int
     steps: int = 0
-    sums: Array = field(init=False)
-    """The sums of y x over the rows that were within their margin."""
+    sums: Array = field(init=False)  # the sums of y x over the rows that were within their margin
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.dimension + 1)

@@ -20,8 +20,7 @@ class Block:
 
     numbers: Array
     codes: Indices
-    numeric: tuple[str, ...] = ()
-    """The features of the numbers."""
+    numeric: tuple[str, ...] = ()  # the features of the numbers
     categorical: tuple[str, ...] = ()
 
     def __len__(self) -> int:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MEDIAN_OF = 500  # rows whose distances have the median that gamma follows from
-
 _ARGUMENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?|constant|linear")
 
 
@@ -50,16 +49,12 @@ ExamplesOf = Callable[[Sequence[Feature], int], "Examples"]
 class LabelledRows:
     """Rows of the join with their labels."""
 
-    columns: Mapping[str, Values]
-    """Numbers, nan for NULL, and categories, None for NULL."""
+    columns: Mapping[str, Values]  # numbers, nan for NULL, and categories, None for NULL
     kinds: Mapping[str, Kind]
-    bags: Sequence[Sequence[str]]
-    """The columns of each, that of the label first."""
-    y: Array
-    """-1 and 1 of two classes, or a column for each of several; a number of deviation 1."""
+    bags: Sequence[Sequence[str]]  # the columns of each, that of the label first
+    y: Array  # -1 and 1 of two classes, or a column for each of several; a number of deviation 1
     signed: bool
-    grows: NDArray[np.bool_]
-    """Which rows are for trees. The others say how many are good."""
+    grows: NDArray[np.bool_]  # which rows are for trees. The others say how many are good.
 
     def is_category(self, name: str) -> bool:
         return self.kinds[name] == "categorical"

@@ -14,22 +14,18 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-PLACES = 64
-"""Of the values of a column; the last one is that of a missing one."""
+PLACES = 64  # of the values of a column; the last one is that of a missing one
 RATE, RIDGE = 0.1, 1.0
 PATIENCE = 20
-LEAST = 20.0
-"""Rows of a leaf; where the label has two classes, as many that are as likely of either."""
-EVERY = 1e308
-"""All numbers are smaller: a split of those that are missing."""
+LEAST = 20.0  # rows of a leaf; where the label has two classes, as many that are as likely of either
+EVERY = 1e308  # all numbers are smaller: a split of those that are missing
 Tree: TypeAlias = Union["Split", float]
 
 
 @dataclass(frozen=True)
 class Split:
     column: int
-    below: float
-    """Smaller numbers go left."""
+    below: float  # smaller numbers go left
     missing_left: bool
     left: Tree
     right: Tree
@@ -44,8 +40,7 @@ class Split:
 @dataclass
 class _Leaf:
     rows: Rows
-    slopes: Array
-    """Their sums, by column and place."""
+    slopes: Array  # their sums, by column and place
     curvatures: Array
     gain: float = 0.0
     missing_left: bool = False

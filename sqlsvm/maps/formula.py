@@ -23,7 +23,6 @@ from sqlsvm.reading import Misread
 
 DIALECT = "postgres"  # of the texts
 LARGEST_EXPONENT = 700.0  # PostgreSQL refuses EXP of a number whose result is too small or too large for a double
-
 Values = NDArray[Any]
 
 

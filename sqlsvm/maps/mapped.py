@@ -20,13 +20,11 @@ from sqlsvm.query.rewrites.meet import Asked, brought, met
 from sqlsvm.reading import Misread
 
 KNOWN = "known:"  # of a map that tells whether its column is NULL
-
 TREES = "trees:"
 """Of a map whose formulas read NULLs themselves: a comparison with NULL is not true, in SQL and of a nan."""
 
 Formula = Annotated[str, formula.read]
-Code = tuple[object, float]
-"""A category, and the number that stands for it."""
+Code = tuple[object, float]  # a category, and the number that stands for it
 
 
 class Made(NamedTuple):

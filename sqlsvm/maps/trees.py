@@ -20,12 +20,9 @@ from sqlsvm.terminal import NOTE
 steps = logging.getLogger(__name__)
 
 NUMBER, LEAVES = 100, 8
-COLUMNS = 10
-"""That the trees of a bag make."""
-ROWS = 30_000
-"""To grow on."""
-FREQUENT = 20
-"""A category in fewer rows is like a missing one."""
+COLUMNS = 10  # that the trees of a bag make
+ROWS = 30_000  # to grow on
+FREQUENT = 20  # a category in fewer rows is like a missing one
 
 
 def trees(asked: Asked) -> Iterator[Mapped]:

@@ -11,10 +11,8 @@ class Measured:
 
     loss: str
     strength: float
-    mean: float
-    """Of the measure over the parts."""
-    error: float
-    """The standard error of how far it is from that of the one that was chosen, in the same parts."""
+    mean: float  # of the measure over the parts
+    error: float  # the standard error of how far it is from that of the one that was chosen, in the same parts
     parts: tuple[float, ...]
 
     @property
@@ -25,22 +23,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Chosen:
-    options: tuple[str, ...]
-    """What was auto."""
+    options: tuple[str, ...]  # what was auto
     loss: str
-    strength: float
-    """Of the penalty: lambda, or l1."""
+    strength: float  # of the penalty: lambda, or l1
     measure: str
-    split: str
-    """What the parts are."""
-    rows: int
-    """Different ones, of the label's table unless `of` says otherwise."""
+    split: str  # what the parts are
+    rows: int  # different ones, of the label's table unless `of` says otherwise
     tried: tuple[Measured, ...]
     share: float = 1.0
     """How many of these rows a part was trained on, as a share of those of the model: there lambda was
     divided by it."""
-    of: str = "the label's table"
-    """Whose rows parts are made of."""
+    of: str = "the label's table"  # whose rows parts are made of
     cut: float | None = None
     """From where on a row is of the positive class: so many deviations of the scores above their mean."""
 

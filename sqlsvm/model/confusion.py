@@ -10,19 +10,15 @@ from sqlsvm.measures import SEVERAL, Label
 from sqlsvm.model.evaluation import Evaluation, Named, Residuals, Sampled
 from sqlsvm.solve.arrays import Array
 
-REPEATS = 400
-"""Samples that are drawn again to see how far the measures vary."""
+REPEATS = 400  # samples that are drawn again to see how far the measures vary
 
 
 @dataclass(frozen=True)
 class Confusion(Sampled):
     kind: ClassVar[Label] = SEVERAL
-    values: tuple[object, ...]
-    """The classes: the label's own values."""
-    matrix: Array
-    """Rows of the join: of class i that are predicted as class j."""
-    drawn: Array | None = None
-    """How many rows of each class were looked at; None if all were."""
+    values: tuple[object, ...]  # the classes: the label's own values
+    matrix: Array  # rows of the join: of class i that are predicted as class j
+    drawn: Array | None = None  # how many rows of each class were looked at; None if all were
     seed: int = 0
     chances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The Brier score and the log loss, each with its standard error; nothing if the model has no probabilities."""
@@ -122,8 +118,7 @@ Found = Evaluation | Residuals | Confusion
 
 @dataclass(frozen=True)
 class Measured:
-    value: object
-    """Of the column that makes the groups."""
+    value: object  # of the column that makes the groups
     found: Found
 
     @property
@@ -139,8 +134,7 @@ class ByGroup:
     groups: tuple[Measured, ...]
     whole: Found | None
     """Over all groups together, without what compares scores; None if no row is in a group with a model."""
-    missed: float
-    """The rows of the join that are in no group with a model."""
+    missed: float  # the rows of the join that are in no group with a model
     of: Named = field(default=Named(), compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:

@@ -17,8 +17,7 @@ class Named:
     """The names for a table of what was measured."""
 
     label: str = "label"
-    values: tuple[object, ...] = (-1, 1)
-    """The values of the label, the negative one first."""
+    values: tuple[object, ...] = (-1, 1)  # the values of the label, the negative one first
     weighted: bool = False
 
 
@@ -58,8 +57,7 @@ class Fairness:
     """How far scores go with a column."""
 
     column: str
-    limit: float
-    """What the covariance may be at most, as it was asked for."""
+    limit: float  # what the covariance may be at most, as it was asked for
     covariance: float
     rates: tuple[float, float] | None = None
     """Of a column that is true or false: the shares predicted +1 where it is false, and where it is true."""
@@ -74,18 +72,15 @@ class Group:
     """Rows with about the same probability."""
 
     rows: float
-    predicted: float
-    """The mean of their probabilities."""
-    positive: float
-    """The share of them that is positive."""
+    predicted: float  # the mean of their probabilities
+    positive: float  # the share of them that is positive
 
 
 @dataclass(frozen=True)
 class Probabilities:
     """How good the probabilities of a model are."""
 
-    brier: Bounded
-    """The mean of (1 - p)^2 over the positive rows and p^2 over the others."""
+    brier: Bounded  # the mean of (1 - p)^2 over the positive rows and p^2 over the others
     log_loss: Bounded
     groups: tuple[Group, ...]
 
@@ -103,11 +98,9 @@ class Clusters:
 class Sampled:
     """What was measured on rows that may be a sample of the rows of the label's relation."""
 
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    """Of the rows held out, by the name of the measure."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)  # of the rows held out, by the name of the measure
     clusters: Clusters | None = None
-    no_intervals: str = ""
-    """Why there are none of the rows held out, or not of all measures."""
+    no_intervals: str = ""  # why there are none of the rows held out, or not of all measures
     of: Named = field(default=Named(), compare=False, repr=False)
 
     def intervals_as_json(self) -> dict[str, Any]:
@@ -125,16 +118,12 @@ class Evaluation(Sampled):
     positives: float
     true_positive: Bounded
     false_positive: Bounded
-    auc: Bounded | None
-    """None if one of the classes has no rows."""
+    auc: Bounded | None  # None if one of the classes has no rows
     histogram: Histogram
-    blur: float
-    """The largest error of a score in the histogram; 0 if scores are exact."""
-    probabilities: Probabilities | None = None
-    """None if the model has none, or there are no rows."""
+    blur: float  # the largest error of a score in the histogram; 0 if scores are exact
+    probabilities: Probabilities | None = None  # None if the model has none, or there are no rows
     fairness: tuple[Fairness, ...] = ()
-    sample: int | None = None
-    """How many join rows were drawn and measured; None if all of them were."""
+    sample: int | None = None  # how many join rows were drawn and measured; None if all of them were
 
     @property
     def true_negative(self) -> Bounded:
@@ -234,19 +223,14 @@ class Residuals(Sampled):
     rows: float
     mae: float
     rmse: float
-    r2: float | None
-    """None if the label is the same in all rows."""
+    r2: float | None  # None if the label is the same in all rows
     pinball: float
     """The mean of q z above 0 and of (q - 1) z below, for the residuals z = label - score; q is `quantile`."""
-    quantile: float
-    """That of the training, if it was for one; else one half."""
-    coverage: float
-    """The share of the rows whose label is at most the score."""
+    quantile: float  # that of the training, if it was for one; else one half
+    coverage: float  # the share of the rows whose label is at most the score
     edges: tuple[float, ...]
-    counts: tuple[float, ...]
-    """The rows in each bin of the histogram of the residuals."""
-    blur: float = 0.0
-    """The largest error of a residual; so `mae` and `rmse` are off by no more."""
+    counts: tuple[float, ...]  # the rows in each bin of the histogram of the residuals
+    blur: float = 0.0  # the largest error of a residual; so `mae` and `rmse` are off by no more
     fairness: tuple[Fairness, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

@@ -52,8 +52,7 @@ class HasArray(Protocol):
     def __array__(self) -> Values: ...
 
 
-Column: TypeAlias = Sequence[object] | Values | HasArray
-"""A y."""
+Column: TypeAlias = Sequence[object] | Values | HasArray  # a y
 
 
 def scores(model: Model, frame: Frame) -> Values:

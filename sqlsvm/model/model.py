@@ -18,42 +18,18 @@ from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.model.support import StoredSupport
 from sqlsvm.model.weights import Weight, Weights
-from sqlsvm.options import (
-    DEFAULTS,
-    LAMBDA,
-    NUMBER_LOSSES,
-    OPTIONS,
-    STRENGTHS,
-    Choice,
-    Nulls,
-    Number,
-    Share,
-    Solver,
-)
+from sqlsvm.options import DEFAULTS, LAMBDA, NUMBER_LOSSES, OPTIONS, STRENGTHS, Choice, Nulls, Number, Share, Solver
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
 from sqlsvm.query.forms import RESULT_ROWS
-from sqlsvm.reading import (
-    EDITED,
-    Bound,
-    Misread,
-    form_of,
-    has_default,
-    in_json,
-    key,
-    made,
-    reader,
-    unexpected,
-)
+from sqlsvm.reading import EDITED, Bound, Misread, form_of, has_default, in_json, key, made, reader, unexpected
 from sqlsvm.solve.arrays import Array
 from sqlsvm.times import TimeKind
 
 TermKind = Literal["numeric", "boolean", "categorical"] | TimeKind
 
 InMemory = Literal["in memory"]
-IN_MEMORY: InMemory = "in memory"
-"""How the rows of a join were counted that was read once."""
-
+IN_MEMORY: InMemory = "in memory"  # how the rows of a join were counted that was read once
 FORMAT = 22
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
@@ -88,8 +64,7 @@ class Validated:
     """A measure on rows that the training has not seen: for each fold, and their mean with its error."""
 
     mean: float
-    standard_error: float | None
-    """None if it is not known."""
+    standard_error: float | None  # None if it is not known
     folds: tuple[float, ...]
 
 
@@ -99,12 +74,9 @@ class Term:
 
     feature: str
     weights: tuple[Weight, ...]
-    kind: TermKind
-    """The kind of its column, for categories too."""
-    spelling: Spelling
-    """How its texts are compared."""
-    origin: float = 0.0
-    """What a number is less in a score."""
+    kind: TermKind  # the kind of its column, for categories too
+    spelling: Spelling  # how its texts are compared
+    origin: float = 0.0  # what a number is less in a score
 
     @property
     def categories(self) -> tuple[Weight, ...]:
@@ -145,36 +117,25 @@ def checked_term(terms: Mapping[str, Term], feature: str) -> Term:
 class TrainedOn:
     """Facts about the query and its data when the model was trained. None and {} mean: not known."""
 
-    fingerprint: str | None = None
-    """Of the query."""
-    rows: Mapping[str, float] = field(default_factory=dict)
-    """Per relation."""
-    relations: Mapping[str, str] = field(default_factory=dict)
-    """The relation of each feature."""
-    booleans: tuple[str, ...] = ()
-    """Features that are true or false."""
-    padded: tuple[str, ...] | None = None
-    """Features of type character(n)."""
-    caseless: tuple[str, ...] = ()
-    """Features of type citext."""
+    fingerprint: str | None = None  # of the query
+    rows: Mapping[str, float] = field(default_factory=dict)  # per relation
+    relations: Mapping[str, str] = field(default_factory=dict)  # the relation of each feature
+    booleans: tuple[str, ...] = ()  # features that are true or false
+    padded: tuple[str, ...] | None = None  # features of type character(n)
+    caseless: tuple[str, ...] = ()  # features of type citext
     times: Mapping[str, TimeKind] = field(default_factory=dict)
     """Features, and the label, that are numbers of a date or of a time."""
     label_values: tuple[object, ...] = (-1, 1)
     """The label's own values for -1 and +1, or for all classes where there are more."""
     database: str | None = None
-    versions: Mapping[str, str | None] = field(default_factory=dict)
-    """Of sqlsvm and sqlglot."""
-    held_out: ByLabel = field(default_factory=dict)
-    """Rows of each class that the training did not see."""
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of sqlsvm and sqlglot
+    held_out: ByLabel = field(default_factory=dict)  # rows of each class that the training did not see
     digests: Mapping[str, str] = field(default_factory=dict)
     """One for the rows of each relation, if they were asked for."""
-    typed: str | None = None
-    """The query as it was typed, if that is not the one that runs."""
+    typed: str | None = None  # the query as it was typed, if that is not the one that runs
     names: tuple[Meaning, ...] | None = None
     """What the names of the query stood for; none in a file, where it is not known. None: nobody has looked them up."""
-    zone: str | None = None
-    """The time zone of the session."""
-
+    zone: str | None = None  # the time zone of the session
     UNREAD: ClassVar = frozenset({"sqlsvm"})
 
     def spelling(self, feature: str) -> Spelling:
@@ -256,8 +217,7 @@ class Proven:
     base: float | None = None
     """Where a number or the label is far from 0: a score is this + the sum of weight * (x - origin) + `label_centre`,
     in this order, and so keeps the digits in which rows differ. None: it is `intercept` + the sum of weight * x."""
-    constraints: tuple[Held, ...] = ()
-    """What the weights had to satisfy."""
+    constraints: tuple[Held, ...] = ()  # what the weights had to satisfy
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
 
     @property
@@ -278,12 +238,9 @@ _PROVEN = frozenset(f.name for f in fields(Proven))
 class OfClass(Proven):
     """What a model with more than two classes knows of one of them, against all others."""
 
-    value: object
-    """The label's own."""
-    rows: float
-    """Those of the join, without class weights."""
-    held_out: float
-    """The rows that the training did not see."""
+    value: object  # the label's own
+    rows: float  # those of the join, without class weights
+    held_out: float  # the rows that the training did not see
     probability: StoredProbability | None = None
     """Of this class against all others. Those of all classes are divided by their sum."""
 
@@ -303,11 +260,9 @@ def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
 class OfGroup(Proven):
     """What a model with groups knows of one of them: all that a model of its rows alone would have."""
 
-    value: object
-    """Of the column that makes the groups."""
+    value: object  # of the column that makes the groups
     join_rows: float
-    classes: Annotated[tuple[OfClass, ...], _distinct] = ()
-    """If there are more than two: the weights are in them."""
+    classes: Annotated[tuple[OfClass, ...], _distinct] = ()  # if there are more than two: the weights are in them
     label_rows: ByLabel = field(default_factory=dict)
     label_centre: float = 0.0
     label_width: float | None = None
@@ -315,8 +270,7 @@ class OfGroup(Proven):
     notes: tuple[str, ...] = ()
     validation: Mapping[str, Validated] = field(default_factory=dict)
     probability: StoredProbability | None = None
-    lam: float | None = None
-    """Each group may have chosen another one. None if it is that of the model."""
+    lam: float | None = None  # each group may have chosen another one. None if it is that of the model.
     l1: float | None = None
     chosen: Chosen | None = None
 
@@ -355,8 +309,7 @@ def _known_once(found: tuple[OfGroup, ...]) -> tuple[OfGroup, ...]:
     return found
 
 
-AS_GROUPS = "export it as json or sql, or train one group alone, with WHERE"
-"""What to do where there can be no groups."""
+AS_GROUPS = "export it as json or sql, or train one group alone, with WHERE"  # what to do where there can be no groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,38 +336,27 @@ class Model(Proven):
     label_rows: ByLabel
     label_centre: float = 0.0
     """What the training subtracted from a label that is a number: the penalty counts the intercept from there."""
-    label_width: float | None = None
-    """The deviation of such a label, if lambda and l1 are for a label in deviations."""
-    scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
-    """Of each feature that is a number."""
-    maps: Maps = ()
-    """What makes some of the features of columns of the query."""
-    validation: Mapping[str, Validated] = field(default_factory=dict)
-    """Each measure, if the training had folds."""
-    chosen: Chosen | None = None
-    """How lambda, l1 or the loss was chosen, if it was auto."""
-    classes: Annotated[tuple[OfClass, ...], _distinct] = ()
-    """If there are more than two."""
-    by: str | None = None
-    """The column whose values are the groups, if there are any."""
+    label_width: float | None = None  # the deviation of such a label, if lambda and l1 are for a label in deviations
+    scaling: Mapping[str, FeatureScale] = field(default_factory=dict)  # of each feature that is a number
+    maps: Maps = ()  # what makes some of the features of columns of the query
+    validation: Mapping[str, Validated] = field(default_factory=dict)  # each measure, if the training had folds
+    chosen: Chosen | None = None  # how lambda, l1 or the loss was chosen, if it was auto
+    classes: Annotated[tuple[OfClass, ...], _distinct] = ()  # if there are more than two
+    by: str | None = None  # the column whose values are the groups, if there are any
     groups: Annotated[tuple[OfGroup, ...], _known_once] = ()
-    skipped: tuple[Skipped, ...] = ()
-    """Groups that could not be trained."""
-    ungrouped: float = 0.0
-    """The rows of the join in which `by` is NULL: no group has them."""
+    skipped: tuple[Skipped, ...] = ()  # groups that could not be trained
+    ungrouped: float = 0.0  # the rows of the join in which `by` is NULL: no group has them
     probability: StoredProbability | None = None
     """Of the positive class, fitted to the scores of rows that the training has not seen."""
     support: StoredSupport | None = None
     """Of a kernel machine, whose weights are all 0: they only say which columns and categories there are."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """The seconds of each phase of the training, which add up to all of it; `seconds` are those of its passes."""
-    notes: tuple[str, ...] = ()
-    """What its user may not expect, a sentence each."""
+    notes: tuple[str, ...] = ()  # what its user may not expect, a sentence each
     options: Annotated[Mapping[str, Any], _allowed] = field(default_factory=dict)
     """Every option of the training, by name."""
     trained_on: TrainedOn = field(default_factory=TrainedOn)
-    version: Count = 0
-    """Counted by the store; 0 for a model that was never stored."""
+    version: Count = 0  # counted by the store; 0 for a model that was never stored
     owner: str | None = field(default="", compare=False, metadata={"key": None})
     """The role that stored it in the database, or None if that is not known. Empty for a model that was trained in this
     process or that comes from a file. The store knows it, so the JSON does not say it."""

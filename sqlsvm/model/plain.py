@@ -11,8 +11,7 @@ import numpy as np
 from sqlsvm.plan.design import OTHER
 
 OTHER_IN_JSON = {"other": True}
-BETWEEN = "\0"
-"""In JSON no text has it as it is. So a list is made into a text at once, and taken apart there."""
+BETWEEN = "\0"  # in JSON no text has it as it is. So a list is made into a text at once, and taken apart there.
 joined = json.JSONEncoder(ensure_ascii=False, separators=(BETWEEN, ": ")).encode
 _AS_THEY_ARE = frozenset({type(None), str, int, bool})
 

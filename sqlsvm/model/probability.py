@@ -10,8 +10,7 @@ from sqlsvm.options import ProbabilityMethod
 from sqlsvm.reading import Misread
 from sqlsvm.solve.arrays import Array
 
-STEEPEST = 700.0
-"""exp of more is no double."""
+STEEPEST = 700.0  # exp of more is no double
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Probability:
         return np.where(np.isnan(score), np.nan, found)
 
 
-OWN_PROBABILITY = Probability("sigmoid", -1.0)
-"""That of the logistic loss."""
+OWN_PROBABILITY = Probability("sigmoid", -1.0)  # that of the logistic loss
 
 
 def of_classes(found: Array) -> Array:

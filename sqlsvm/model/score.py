@@ -28,11 +28,8 @@ from sqlsvm.model.support import Support, SupportTable
 from sqlsvm.plan.design import as_number
 from sqlsvm.query import Feature, FeatureQuery
 
-Inputs = Callable[[str], exp.Expression]
-"""The value of a feature in the row to score."""
-
-SMALLEST = -700.0
-"""PostgreSQL refuses exp of numbers that are much smaller."""
+Inputs = Callable[[str], exp.Expression]  # the value of a feature in the row to score
+SMALLEST = -700.0  # PostgreSQL refuses exp of numbers that are much smaller
 
 
 def expansion(support: Support, inputs: Inputs) -> exp.Expression:
@@ -144,10 +141,8 @@ class Named(NamedTuple):
 
 
 USUAL = Named()
-HIDDEN = "sqlsvm_s"
-"""With a number, the score of a class."""
-CHANCE, TOTAL = "sqlsvm_p", "sqlsvm_total"
-"""With a number, the probability of a class against all others; their sum."""
+HIDDEN = "sqlsvm_s"  # with a number, the score of a class
+CHANCE, TOTAL = "sqlsvm_p", "sqlsvm_total"  # with a number, the probability of a class against all others; their sum
 
 
 @dataclass(frozen=True)
@@ -156,8 +151,7 @@ class Operand:
 
     value: exp.Expression
     kind: Kind
-    cases: "Cases | None" = None
-    """Where categories go with their weights, in place of the expression."""
+    cases: "Cases | None" = None  # where categories go with their weights, in place of the expression
 
 
 Cases = list[list[tuple[object, float]]]
@@ -275,8 +269,7 @@ def chance_of(curve: "Curve", score: exp.Expression) -> exp.Expression:
     return exp.select(curve(exp.column(HIDDEN, table="s"))).from_(rows, copy=False).subquery(copy=False)
 
 
-Curve = Callable[[exp.Expression], exp.Expression]
-"""The probability of the positive class, at a score that is a column."""
+Curve = Callable[[exp.Expression], exp.Expression]  # the probability of the positive class, at a score that is a column
 
 
 def curve_of(model: Model, operands: Operands) -> Curve:
@@ -347,8 +340,7 @@ def _by_group(model: Model, operands: Operands, of: Callable[[Model], exp.Expres
     return sql.match(value, ((literal(name), of(part)) for name, part in zip(names, model.parts, strict=True)))
 
 
-STEPS = "sqlsvm_steps"
-"""No relation of the user may have this name: the first step reads columns of hers."""
+STEPS = "sqlsvm_steps"  # no relation of the user may have this name: the first step reads columns of hers
 
 
 def _map_terms(

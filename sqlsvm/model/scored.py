@@ -24,27 +24,21 @@ from sqlsvm.solve.loss import Loss
 BINS, GROUPS = 100, 20
 LEAST = float(np.finfo(float).eps)
 """In the log loss no probability is smaller than this, and none is larger than one minus this."""
-OF_ROWS = "accuracy", "weighted_f1"
-"""In these measures a class counts as much as it has rows."""
+OF_ROWS = "accuracy", "weighted_f1"  # in these measures a class counts as much as it has rows
 FEW_ROWS = "one of the classes has less than two rows of the label's table"
 ONE_ROW = "the rows are of one row of the label's table"
 
 
 @dataclass(frozen=True)
 class Scored:
-    scores: Array
-    """Of each entry: one score, or a row of them for each of several classes."""
-    codes: Array
-    """Those of the labels: -1 and 1, 1 and more, or a number."""
-    counts: Array
-    """How many rows each entry stands for."""
+    scores: Array  # of each entry: one score, or a row of them for each of several classes
+    codes: Array  # those of the labels: -1 and 1, 1 and more, or a number
+    counts: Array  # how many rows each entry stands for
     clusters: Indices | None = None
     """The cluster that it is of; if there are none, it counts so many clusters of one row."""
-    off: float = 0.0
-    """Scores may be wrong by so much, as they were rounded to multiples of `step`."""
+    off: float = 0.0  # scores may be wrong by so much, as they were rounded to multiples of `step`
     step: float = 0.0
-    ends: tuple[Array, Array] | None = None
-    """Where an entry stands for others too: between which scores these are."""
+    ends: tuple[Array, Array] | None = None  # where an entry stands for others too: between which scores these are
     above: tuple[float, float] | None = None
     """The rows of each class with a score above 0, if that is known more exactly."""
     area: float | None = None

@@ -16,8 +16,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.query.guards import as_typed, is_set_returning
 
-Reads = Mapping[int, set[str] | None]
-"""The outputs of each SELECT, by its id, that are read; None is all."""
+Reads = Mapping[int, set[str] | None]  # the outputs of each SELECT, by its id, that are read; None is all
 
 
 def shorter_query(model: Model) -> str:

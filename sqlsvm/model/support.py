@@ -18,8 +18,7 @@ from sqlsvm.solve.arrays import Array
 
 Place = Annotated[int, Number(0, whole=True)]
 
-AT_ONCE = 1 << 22
-"""Values of the kernel."""
+AT_ONCE = 1 << 22  # values of the kernel
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class SupportTable:
     categorical: tuple[str, ...]
     numbers: tuple[tuple[float, ...], ...]
     codes: tuple[tuple[Place, ...], ...]
-    rows: tuple[Place, ...]
-    """Of each support vector."""
+    rows: tuple[Place, ...]  # of each support vector
 
     @property
     def block(self) -> Block:
@@ -46,10 +44,8 @@ class SupportTable:
 class Support:
     kernel: KernelName
     gamma: float
-    sample: Place
-    """The join rows that it was trained on."""
-    whole: bool
-    """Were these all rows of the join?"""
+    sample: Place  # the join rows that it was trained on
+    whole: bool  # were these all rows of the join?
     coefficients: tuple[float, ...]
     tables: tuple[SupportTable, ...]
 

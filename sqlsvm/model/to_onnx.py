@@ -54,8 +54,7 @@ def graph(model: Model) -> Any:
 
 @dataclass
 class _Graph:
-    taken: frozenset[str]
-    """Names of inputs, which no output has."""
+    taken: frozenset[str]  # names of inputs, which no output has
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 

@@ -13,8 +13,7 @@ from sqlsvm.model.model import AS_GROUPS, Model, Term
 from sqlsvm.solve.arrays import Array
 from sqlsvm.times import TIMES, TimeKind
 
-MISSING = (None, np.nan)
-"""What a data frame has for NULL in a text."""
+MISSING = (None, np.nan)  # what a data frame has for NULL in a text
 
 
 def pipeline(model: Model) -> Any:

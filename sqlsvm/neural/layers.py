@@ -15,8 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sqlsvm.solve.arrays import Array
 
-Batch = Array
-"""A row for each example; of an image: height, width, channel. The numbers may be in single precision."""
+Batch = Array  # a row for each example; of an image: height, width, channel. The numbers may be in single precision.
 Back = Callable[[Batch], tuple[Batch, tuple[Batch, ...]]]
 """The gradient in the outputs -> those in the inputs and in the parameters."""
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from sqlsvm.neural.layers import Batch, Dense, Layer, Relu
 
-Pull = Callable[[Batch], Batch]
-"""The gradient in the outputs -> that in theta."""
+Pull = Callable[[Batch], Batch]  # the gradient in the outputs -> that in theta
 
 
 @dataclass(frozen=True)

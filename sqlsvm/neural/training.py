@@ -18,8 +18,7 @@ from sqlsvm.neural.network import Network
 
 Integers = NDArray[np.int64]
 
-AHEAD = 64
-"""At most so many examples are looked at together."""
+AHEAD = 64  # at most so many examples are looked at together
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,8 @@ class Neural:
     network: Network
     theta: Batch
     between: Between
-    z: Batch
-    """Outputs of the support vectors."""
-    coefficients: Batch
-    """alpha y / (strength T) of each."""
+    z: Batch  # outputs of the support vectors
+    coefficients: Batch  # alpha y / (strength T) of each
 
     def scores(self, x: Batch, at_once: int = 256) -> Batch:
         z = self.network.in_parts(self.theta, x)
@@ -97,8 +94,7 @@ class Examples:
         return rng.choice(len(self), k, replace=False)
 
 
-OnStep = Callable[[int, Callable[[], Neural]], Any]
-"""It is told the step, and can ask for the model so far."""
+OnStep = Callable[[int, Callable[[], Neural]], Any]  # it is told the step, and can ask for the model so far
 
 
 def _quiet(t: int, model: Callable[[], Neural]) -> None:

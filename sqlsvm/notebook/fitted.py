@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from sqlsvm.report.gather import Report
 
-Place = Database | PathLike[str]
-"""Where a model is kept: a file that ends in .json, or a database."""
+Place = Database | PathLike[str]  # where a model is kept: a file that ends in .json, or a database
 
 
 class ChangedWarning(UserWarning):

@@ -11,8 +11,7 @@ from sqlsvm.errors import OptionError
 if TYPE_CHECKING:
     import pandas as pd
 
-DataFrame: TypeAlias = "pd.DataFrame"
-"""Or one of polars or pyarrow, where pandas is not installed."""
+DataFrame: TypeAlias = "pd.DataFrame"  # or one of polars or pyarrow, where pandas is not installed
 Kind = Literal["pandas", "polars", "pyarrow"]
 
 

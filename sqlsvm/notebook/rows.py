@@ -21,8 +21,7 @@ class Rows:
     frames: Mapping[str, Any]
     query: str
     label: str
-    positive: str | None
-    """The later one of two classes, as in scikit-learn."""
+    positive: str | None  # the later one of two classes, as in scikit-learn
     columns: int
 
 

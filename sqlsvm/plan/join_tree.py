@@ -24,7 +24,6 @@ Block = tuple[str, ...]
 """The aliases of the relations of one node of the tree: one, or several that are joined up front, because they make a
 cycle, or the label says whether a LEFT JOIN has found a row."""
 Pair = tuple[int, int]  # two nodes, the first one first
-
 TRIED = 50_000  # edges of trees that are tried before the best is taken. Twelve relations that share a key need fewer.
 DEEPEST = 250  # relations in a chain, each joined to the one before: a statement nests one sub-query for each
 

@@ -20,7 +20,6 @@ from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.solve.loss import SQUARED, Loss, named
 
 FACTORS = 40  # there are as many sums as pairs of them. With more factors, passes with a sample take less time.
-
 Method = Literal["exact", "grid", "sketch"]
 F = TypeVar("F", Coordinate, Dictionary)
 

@@ -26,15 +26,10 @@ what `evaluate` says is exact then, and not between bounds."""
 
 MOST_EXACT = 1e8  # with --counting exact, more rows than this are refused
 BUCKETS_PER_BAG = 64  # the expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit
-
 KEPT_IN_PLACE = 2 / 3  # a relation whose filters keep less is copied: every pass would read the others for nothing
-
 CACHED = 10_000  # with so many rows, what is read of a relation at random is in no cache
-
 FEW_COLUMNS = 40  # so many columns are joined at once on an engine that is slow to start a statement
-
 ROWS_A_KEY = 4  # with so many rows a key it costs less to look for keys without a partner than to join all rows
-
 MANY_KEYS = 12
 """With more keys that are not looked for, the label's rows that find all of theirs are copied. Else the message to each
 of these tables would join all others."""

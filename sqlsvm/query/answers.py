@@ -105,7 +105,6 @@ def shown(names: sql.Named, outputs: sql.Named, source: exp.Expr) -> exp.Select:
 
 
 FAN = 4  # slots to a node, and nodes to one of the next level: rows tend to be more than the questions about them
-
 _MERGED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
 """What is known of all rows, if it is known of parts of them."""
 _RUNNING = (*_MERGED, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)

@@ -25,7 +25,6 @@ from sqlsvm.query.sources import Source, from_items, probe_of, source_of
 
 Describe = Callable[[exp.Select], tuple[Column, ...] | None]  # the columns of a query; None if it is not valid
 Pair = tuple[exp.Expression, exp.Expression]  # what is equal: of the rows, and of the relation that asks
-
 _CLAUSES = {"expressions", "from_", "joins", "where"}
 _ANY_OF = (exp.In, exp.Any, exp.All, exp.Exists)
 _INTEGERS = {"smallint", "integer", "bigint", "int2", "int4", "int8"}

@@ -20,7 +20,6 @@ from sqlsvm.query.rows import Outputs, brought, row_of_nulls
 EARLY = 5000  # most keys that are not unique repeat among this many rows
 LARGE = 20 * EARLY  # with more rows it pays to look at the first ones alone, before all
 CLOSE = 4  # whole numbers lie close together, if they span as many places for each of them
-
 Terms = tuple[Term, ...]
 Rule = Callable[[FeatureQuery, "Facts"], FeatureQuery]  # what query/rewrites/ is made of
 

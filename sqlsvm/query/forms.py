@@ -34,7 +34,6 @@ _CLAUSES = {
     "windows": ("needs all rows", IN_FROM),
 }
 _PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}  # the rows of a join are a set
-
 _JOINS = {
     "RIGHT": "write it as a LEFT JOIN from the other side; or as JOIN",
     "FULL": "use JOIN, or LEFT JOIN",

@@ -17,7 +17,6 @@ from sqlsvm.query.sources import Source
 
 T = TypeVar("T")
 Once = dict[T, None]  # values in order, each once
-
 _EQUALITIES = "join on equalities whose sides each use one relation: a.k = b.k"
 
 

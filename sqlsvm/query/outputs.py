@@ -205,7 +205,6 @@ def joined(text: str, items: Sequence[Source], joins: Joins) -> Parsed:
 
 
 Terms = dict[str, exp.Expression]  # by relation, in the order of the text
-
 _CONSTANT = ""
 
 

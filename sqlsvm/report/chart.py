@@ -10,8 +10,7 @@ Style = Literal["first", "second", "aside"]
 
 Points = tuple[tuple[float, float], ...]
 
-HIGH = 0.93
-"""Of the height of a chart."""
+HIGH = 0.93  # of the height of a chart
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,9 @@ class Axis:
 @dataclass(frozen=True)
 class Line:
     points: Points
-    name: str = ""
-    """Its name in the key; empty if the label of the axis is enough."""
+    name: str = ""  # its name in the key; empty if the label of the axis is enough
     style: Style = "first"
-    marked: bool = False
-    """Whether each point has a mark: only the points were measured, not the line between them."""
+    marked: bool = False  # whether each point has a mark: only the points were measured, not the line between them
 
 
 @dataclass(frozen=True)
@@ -58,8 +55,7 @@ class Dot:
     x: float
     y: float
     name: str
-    right: bool = True
-    """Whether the name is on its right side."""
+    right: bool = True  # whether the name is on its right side
 
 
 @dataclass(frozen=True)
@@ -78,8 +74,7 @@ Mark = Line | Area | Dot | Rule
 class Chart:
     name: str
     title: str
-    said: str
-    """A description in words, also for people who cannot see the chart."""
+    said: str  # a description in words, also for people who cannot see the chart
     x: Axis
     y: Axis
     marks: tuple[Mark, ...]

@@ -12,8 +12,7 @@ from sqlsvm.report.parts import INTERVAL, Element, el, percent, said_of_interval
 from sqlsvm.show.evaluation import interval_of
 from sqlsvm.terminal import amount, row_count, share, weight
 
-MOST = 30
-"""Classes that the matrix has a column for."""
+MOST = 30  # classes that the matrix has a column for
 MISTAKES = 12
 
 

@@ -16,10 +16,8 @@ from sqlsvm.report.plots import classes
 from sqlsvm.report.svg import draw
 from sqlsvm.terminal import amount
 
-POINTS = 241
-"""Of a curve."""
-HEIGHT = 0.3
-"""The tallest bar of the density is so high, as a share of the chart."""
+POINTS = 241  # of a curve
+HEIGHT = 0.3  # the tallest bar of the density is so high, as a share of the chart
 
 
 def effects_section(report: Report) -> Element | None:
@@ -111,8 +109,7 @@ def _ends(edges: Sequence[float], i: int) -> tuple[float, float]:
     return edges[i], edges[i + 1]
 
 
-TOP = 24
-"""How many weights are shown."""
+TOP = 24  # how many weights are shown
 
 
 def weights_section(report: Report) -> Element:

@@ -19,8 +19,7 @@ from sqlsvm.query.rewrites.split import holdout_of
 from sqlsvm.run.data import Data
 from sqlsvm.run.opening import unmapped
 
-PLACES, BINS = 4096, 4000
-"""Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
+PLACES, BINS = 4096, 4000  # finer than for a table: it costs no more, and the bounds in the charts are narrower
 
 TREE, SCORES, RESIDUALS = "join tree", "scores, ROC curve and confusion matrix", "residuals"
 MATRIX = "confusion matrix"
@@ -44,10 +43,8 @@ class Missing:
 class Report:
     model: Model
     inspection: Inspection | None = None
-    evaluation: Measured | None = None
-    """On the rows held out of the training; if there are none, on all rows."""
-    seen: Measured | None = None
-    """On the rows of the training, if some were held out."""
+    evaluation: Measured | None = None  # on the rows held out of the training; if there are none, on all rows
+    seen: Measured | None = None  # on the rows of the training, if some were held out
     spread: Mapping[str, Histogram] = field(default_factory=dict)
     """Over the join, of the columns that maps of one column read."""
     missing: tuple[Missing, ...] = ()

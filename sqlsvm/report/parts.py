@@ -73,8 +73,7 @@ def _text(value: object) -> str:
     return "\n".join(printable(line) for line in str(value).expandtabs().split("\n"))
 
 
-INTERVAL = "interval"
-"""The title of a column."""
+INTERVAL = "interval"  # the title of a column
 
 
 def said_of_intervals(found: Evaluation | Residuals | Confusion) -> Element | None:
@@ -82,8 +81,7 @@ def said_of_intervals(found: Evaluation | Residuals | Confusion) -> Element | No
     return el("p", f"{said[:1].upper()}{said[1:]}", class_="aside") if said else None
 
 
-GENERATOR = "sqlsvm report"
-"""Of all pages: a file that has it may be overwritten."""
+GENERATOR = "sqlsvm report"  # of all pages: a file that has it may be overwritten
 
 
 def document(title: str, made: datetime, *children: object) -> str:

@@ -85,8 +85,7 @@ def _name(found: Chosen) -> str:
 BARS = 60
 OUTSIDE = 0.001
 """The share of rows that may lie beyond each end of the chart of scores, so that far rows do not shrink the rest."""
-CLOSE = 0.004
-"""Points of a curve that are closer than this share of the chart are left out."""
+CLOSE = 0.004  # points of a curve that are closer than this share of the chart are left out
 
 
 def charts(report: Report) -> dict[str, Chart]:

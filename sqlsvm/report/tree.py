@@ -87,8 +87,7 @@ def _edges(found: Inspection) -> Element:
 
 WIDTH, INDENT, MARGIN = 440.0, 24.0, 1.5
 LINE, PADDING, EDGE = 15.0, 9.0, 42.0
-LETTER = 7.0
-"""The width of a wide letter. Lines that do not fit are cut; the tables have the full text."""
+LETTER = 7.0  # the width of a wide letter. Lines that do not fit are cut; the tables have the full text.
 
 
 @dataclass(frozen=True)

@@ -21,19 +21,12 @@ from sqlsvm.run.small import missing_tables
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 
-FAR = 1e-6
-"""The variance, as a share of the mean square, of a feature whose deviation is a thousandth of its size."""
-LARGE = 1e3
-"""A constant that is no larger does no harm."""
-NEAR = 1e-3
-"""The mean of a label is 0 if it is at most this share of its deviation."""
-DIGITS = 20
-"""The bits of a mean that are kept, as a share of the deviation."""
-
-LAST = 2.0**-52
-"""Numbers that differ by no more than this share of them differ in their last bit: they are the same."""
-Origins = tuple[Mapping[int, float], Collection[int]]
-"""Of coordinates; and which of them are constant."""
+FAR = 1e-6  # the variance, as a share of the mean square, of a feature whose deviation is a thousandth of its size
+LARGE = 1e3  # a constant that is no larger does no harm
+NEAR = 1e-3  # the mean of a label is 0 if it is at most this share of its deviation
+DIGITS = 20  # the bits of a mean that are kept, as a share of the deviation
+LAST = 2.0**-52  # numbers that differ by no more than this share of them differ in their last bit: they are the same
+Origins = tuple[Mapping[int, float], Collection[int]]  # of coordinates; and which of them are constant
 NONE: Origins = ({}, ())
 
 Ends = Callable[[Coordinate], tuple[float, float]]

@@ -18,8 +18,7 @@ from sqlsvm.query.rows import rows_of
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.workspace import Workspace
 
-MANY = 1000
-"""Categories."""
+MANY = 1000  # categories
 
 
 class Lacking(DataError):

@@ -40,24 +40,19 @@ if TYPE_CHECKING:
 steps = logging.getLogger(__name__)
 
 PARTS = 5
-MOST = 20_000
-"""Rows. The error of a measure is then small next to what the penalty changes."""
+MOST = 20_000  # rows. The error of a measure is then small next to what the penalty changes.
 MORE = 4
 """Times as many at most, where the join repeats each row of the label's relation: what is learnt is of these rows, and
 with fewer of them a stronger penalty looks best."""
-FEW = 300
-"""A note says so if there are fewer different rows of the label's relation."""
-RARE = 0.1
-"""A note shows what --class-weight balanced would do if a class has a smaller share of the rows."""
+FEW = 300  # a note says so if there are fewer different rows of the label's relation
+RARE = 0.1  # a note shows what --class-weight balanced would do if a class has a smaller share of the rows
 JOIN = "the join"
-ALONE, MOST_ALONE = 0.999, 500
-"""A feature with this AUC decides the label."""
+ALONE, MOST_ALONE = 0.999, 500  # a feature with this AUC decides the label
 ROBUST, ROBUSTER, MOST_ROBUST = ("huber", "absolute"), 0.1, 4_000
 """A note names one of these losses if its absolute error is smaller by this share, on so many rows."""
 OTHERS = 3
 """Of the weaker penalties every third is tried for these losses: the best one is not that of the squared loss."""
-L1 = STRENGTHS[3:-2]
-"""A weight of a scaled column has no use for a stronger one."""
+L1 = STRENGTHS[3:-2]  # a weight of a scaled column has no use for a stronger one
 
 
 class Settled(NamedTuple):
@@ -70,8 +65,7 @@ class Settled(NamedTuple):
     """The probability of each class, by where scores of rows that were not seen are placed."""
     rare: tuple[Evaluation, Evaluation] | None = None
     """Where a class is rare: what is predicted for such rows, and what would be with --class-weight balanced."""
-    helping: Helping | None = None
-    """What is better than this."""
+    helping: Helping | None = None  # what is better than this
 
     def told(self, model: Model, places: Sequence[Place]) -> Model:
         notes = [*model.notes, *self.notes, *([_rare(*self.rare, model)] if self.rare else [])]
@@ -381,12 +375,9 @@ class Labelled:
     """What is known of the rows of a sample but their scores."""
 
     codes: Array
-    weights: Array
-    """Without those of classes."""
-    classes: int
-    """Of a label with more than two."""
-    signed: bool
-    """Has it two classes?"""
+    weights: Array  # without those of classes
+    classes: int  # of a label with more than two
+    signed: bool  # has it two classes?
 
     @classmethod
     def of(cls, problem: Data, drawn: Drawn) -> "Labelled":

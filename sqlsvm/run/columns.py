@@ -15,8 +15,7 @@ from sqlsvm.run.measuring import read_products
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 
-CONSTANT = 1e-12
-"""A variance that is a smaller share of the mean square comes from rounding."""
+CONSTANT = 1e-12  # a variance that is a smaller share of the mean square comes from rounding
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,7 @@ def tree_of(work: Workspace, query: FeatureQuery) -> JoinTree:
     return tree
 
 
-LABEL = ""
-"""The name of the label as a number, among the members: no column has it."""
+LABEL = ""  # the name of the label as a number, among the members: no column has it
 
 
 def members_of(columns: Columns) -> dict[str, tuple[int, ...]]:
@@ -69,14 +67,10 @@ def members_of(columns: Columns) -> dict[str, tuple[int, ...]]:
 class Joint:
     """The means of products of columns, each less its mean, over the join. A column is a number, or the sum of some."""
 
-    sums: Array
-    """Of all products of two factors, at their places."""
-    members: tuple[tuple[int, ...], ...]
-    """The numbers that add up to each column."""
-    partial: frozenset[int]
-    """The numbers that are not known in all rows."""
-    constant: frozenset[int]
-    """Those that have one value."""
+    sums: Array  # of all products of two factors, at their places
+    members: tuple[tuple[int, ...], ...]  # the numbers that add up to each column
+    partial: frozenset[int]  # the numbers that are not known in all rows
+    constant: frozenset[int]  # those that have one value
 
     @cached_property
     def covariance(self) -> Array:

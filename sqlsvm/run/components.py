@@ -31,25 +31,20 @@ steps = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Component:
     variance: float
-    ratio: float
-    """The share of the variance of all features."""
-    loadings: Mapping[str, float]
-    """Of the scaled features. Their squares add up to 1."""
+    ratio: float  # the share of the variance of all features
+    loadings: Mapping[str, float]  # of the scaled features. Their squares add up to 1.
 
 
 @dataclass(frozen=True)
 class Components:
     rows: float
     scale: Scale
-    variance: float
-    """Of all scaled features together."""
+    variance: float  # of all scaled features together
     components: tuple[Component, ...]
-    residual: float
-    """Each variance is so near an eigenvalue of the covariance."""
+    residual: float  # each variance is so near an eigenvalue of the covariance
     steps: int
     means: Mapping[str, float]
-    widths: Mapping[str, float]
-    """A scaled feature is (x - mean) / width."""
+    widths: Mapping[str, float]  # a scaled feature is (x - mean) / width
 
 
 @anew
@@ -129,8 +124,7 @@ def _widths(facts: JoinFacts, members: Mapping[str, Sequence[int]], covariance: 
     return sizes
 
 
-FLAT = 1e-10
-"""A component with a smaller share of the variance comes from rounding."""
+FLAT = 1e-10  # a component with a smaller share of the variance comes from rounding
 
 
 def axes_of(engine: Engine, query: FeatureQuery, options: ProblemOptions, *, offload: bool | None = None) -> AxesOf:

@@ -124,14 +124,10 @@ class Key(NamedTuple):
     """Which rows of a query, and what is looked for on them. Problems with the same one share their cuts: these do not
     know the penalty."""
 
-    group: object = None
-    """The value of the column that makes groups; None for all rows."""
-    fold: int | None = None
-    """The one that is left out, or that is measured."""
-    code: int = 0
-    """Of the class that is +1; 0 if there are no more than two."""
-    loss: Loss | None = None
-    """With its quantile. None of rows alone."""
+    group: object = None  # the value of the column that makes groups; None for all rows
+    fold: int | None = None  # the one that is left out, or that is measured
+    code: int = 0  # of the class that is +1; 0 if there are no more than two
+    loss: Loss | None = None  # with its quantile. None of rows alone.
 
 
 ALL = Key()
@@ -142,24 +138,20 @@ class Data:
     """A query on one snapshot, planned, measured and scaled: all that problems with this design have in common."""
 
     work: Workspace
-    query: FeatureQuery
-    """As the user wrote it. The plan's query may leave out rows with NULLs."""
+    query: FeatureQuery  # as the user wrote it. The plan's query may leave out rows with NULLs.
     catalog: Catalog
     plan: Plan
     moments: Moments
     scaling: Scaling
-    covariances: Covariances = field(default_factory=dict)
-    """Of each audited column with the raw coordinates."""
+    covariances: Covariances = field(default_factory=dict)  # of each audited column with the raw coordinates
     drawn: Drawn | None = None
     """All rows of the join, where they are in memory. Then nothing is asked of the database any more."""
-    part: Rows | None = None
-    """The rows of a part of the join that is only measured, if they are in memory."""
+    part: Rows | None = None  # the rows of a part of the join that is only measured, if they are in memory
     key: Key = ALL
     raw: Rows | None = None
     """The rows of `drawn` in a group as they were read, with the part of each, where folds are to come. The tables have
     more categories than these rows."""
-    split: Split | None = None
-    """How folds in time part the rows of all groups."""
+    split: Split | None = None  # how folds in time part the rows of all groups
 
     @property
     def in_group(self) -> bool:

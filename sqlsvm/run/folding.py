@@ -127,23 +127,18 @@ def _told_of(holdout: HeldOut, part: Part) -> Iterator[None]:
 steps = logging.getLogger(__name__)
 
 ROWS, FOLD = "sqlsvm_fold_rows", "sqlsvm_fold"
-ALIKE = 1.0, 1.0
-"""The weights of the classes where a fold is measured."""
+ALIKE = 1.0, 1.0  # the weights of the classes where a fold is measured
 
 
 @dataclass(frozen=True)
 class Folded:
     """A problem whose rows know their fold."""
 
-    problem: Data
-    """Its plan keeps sums apart by fold."""
+    problem: Data  # its plan keeps sums apart by fold
     rounds: tuple[Round, ...]
-    measured: frozenset[str]
-    """Of the moments."""
-    counted: Answers | None = None
-    """The moments of each fold; None where they are those of the rows."""
-    alone: Answers | None = None
-    """Those without class weights."""
+    measured: frozenset[str]  # of the moments
+    counted: Answers | None = None  # the moments of each fold; None where they are those of the rows
+    alone: Answers | None = None  # those without class weights
     rows: Rows | None = None
     """All rows of a small join, with their folds and the rows of the label's relation that they are of."""
 
@@ -257,10 +252,8 @@ class Missed:
     """What the folds did not prove, or could not measure."""
 
     folds: int
-    unproven: Counter[str]
-    """In how many folds a training, by its name, has not converged."""
-    errors: list[DataError]
-    """Why folds were left out: the models are proven, and the other folds measure them."""
+    unproven: Counter[str]  # in how many folds a training, by its name, has not converged
+    errors: list[DataError]  # why folds were left out: the models are proven, and the other folds measure them
 
     def told(self, models: Mapping[str, Model]) -> dict[str, Model]:
         each = models.items()

@@ -46,13 +46,10 @@ from sqlsvm.solve.solution import Effort
 
 steps = logging.getLogger(__name__)
 
-MOST = 10_000
-"""Groups."""
-MOST_ROWS = 200_000
-"""Of the join, in a group that is read. A group with more makes passes in the database."""
+MOST = 10_000  # groups
+MOST_ROWS = 200_000  # of the join, in a group that is read. A group with more makes passes in the database.
 ROWS = "sqlsvm_group"
-EVERY = 2.0
-"""Seconds between two lines that say how many groups are done."""
+EVERY = 2.0  # seconds between two lines that say how many groups are done
 
 
 def check_number(engine: Engine, query: FeatureQuery) -> None:
@@ -69,8 +66,7 @@ def check_number(engine: Engine, query: FeatureQuery) -> None:
 
 @dataclass(frozen=True)
 class Group:
-    place: int
-    """Of its value, among those of the column."""
+    place: int  # of its value, among those of the column
     value: object
     rows: float
 
@@ -82,8 +78,7 @@ class Groups:
     all: Data
     totals: tuple[float, ...]
     """The rows of the join with each value of the column. With weights of the user, their sum."""
-    sizes: tuple[float, ...]
-    """How many rows these are, without weights."""
+    sizes: tuple[float, ...]  # how many rows these are, without weights
 
     @classmethod
     def of(cls, problem: Data) -> "Groups":

@@ -26,10 +26,8 @@ from sqlsvm.solve.threads import fitting_threads
 
 T = TypeVar("T", np.float32, np.float64)
 
-GROWS = 2
-"""One of so many rows of the label's relation is for trees."""
-AT_ONCE = 4096
-"""Rows that are written column by column while they are in the processor's cache."""
+GROWS = 2  # one of so many rows of the label's relation is for trees
+AT_ONCE = 4096  # rows that are written column by column while they are in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,7 @@ class Drawn:
     """What was found on them, by the code of the class that is +1."""
     clusters: Array | None = None
     """The number of the row of the label's relation that each is of, if that was asked for."""
-    marks: Rows = field(default_factory=dict)
-    """What each tells of that row (rewrites/marks.py), if the plan says so."""
+    marks: Rows = field(default_factory=dict)  # what each tells of that row (rewrites/marks.py), if the plan says so
 
     @property
     def grows(self) -> Mask:
@@ -61,8 +58,7 @@ class Drawn:
         return Sample(self.rows, signs, origins, self.weights, self.optima.setdefault(target.chosen, {}))
 
 
-Samples = dict[tuple[int, int], Drawn]
-"""Those that were read, by size and seed."""
+Samples = dict[tuple[int, int], Drawn]  # those that were read, by size and seed
 
 
 def read_rows(scaling: Scaling, rows: Rows, weights: Array) -> Drawn:

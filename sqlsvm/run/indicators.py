@@ -17,17 +17,12 @@ from sqlsvm.solve.choosing import TENTH, Candidate, Measuring, Part, Tried, diff
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import Penalty
 
-FEWEST = 10
-"""Rows of the sample with a NULL, and rows without."""
-TELLS = 2.0, 1.0
-"""Standard errors. The fewer there are, the more the parts must say."""
-SURE = 2.0
-"""Of what the parts say, times those."""
+FEWEST = 10  # rows of the sample with a NULL, and rows without
+TELLS = 2.0, 1.0  # standard errors. The fewer there are, the more the parts must say.
+SURE = 2.0  # of what the parts say, times those
 TINY = 1e-300
-AROUND = (100.0, 10.0, 1.0, 0.1, 0.01)
-"""With fewer columns another penalty may be the best one."""
-WEAKER = (1.0, 10.0, 100.0)
-"""With more columns a weaker penalty may be the best one."""
+AROUND = (100.0, 10.0, 1.0, 0.1, 0.01)  # with fewer columns another penalty may be the best one
+WEAKER = (1.0, 10.0, 100.0)  # with more columns a weaker penalty may be the best one
 
 
 class Helping(Exception):

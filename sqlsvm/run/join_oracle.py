@@ -50,8 +50,7 @@ from sqlsvm.solve.run import Proposal, passed
 from sqlsvm.solve.solution import State
 from sqlsvm.sql import column
 
-FEW = 0.5
-"""Buckets that scores deviate by. With more, enough rows lie on both sides of the ends of buckets."""
+FEW = 0.5  # buckets that scores deviate by. With more, enough rows lie on both sides of the ends of buckets.
 
 
 def shareable(plan: Plan) -> frozenset[int]:
@@ -77,8 +76,7 @@ def _deviation(problem: Data, bag: Bag, theta: Array) -> float:
     return sqrt(theta[numbers] ** 2 @ variances + sum(np.max(each**2, initial=0.0) for each in of_categories))
 
 
-WIDEST = 1.0
-"""Any width: it only says that there is one."""
+WIDEST = 1.0  # any width: it only says that there is one
 
 
 class JoinOracle:
@@ -328,8 +326,7 @@ def sums(plan: Plan, answers: Answers) -> Array:
     return g
 
 
-MOST = 1_000_000
-"""Sums that a pass may have: they stay in memory."""
+MOST = 1_000_000  # sums that a pass may have: they stay in memory
 
 # -- classes: each row of the join is of all of them -------------------------------------------------------------------
 

@@ -29,11 +29,9 @@ from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, GoingTogether, OnPass, Record, Solution, State
 from sqlsvm.terminal import NOTE, duration
 
-LONG = 10.0
-"""Fewer seconds are not worth a line."""
+LONG = 10.0  # fewer seconds are not worth a line
 TINY, MOST_FINER = 1e-16, 4.0
-SLOWEST = 0.97
-"""If the gap hardly shrinks, nothing is known but how many passes are allowed."""
+SLOWEST = 0.97  # if the gap hardly shrinks, nothing is known but how many passes are allowed
 
 
 @dataclass(frozen=True)
@@ -84,12 +82,9 @@ class Outlook:
     """What a training would take, by its first pass."""
 
     least: int
-    most: int
-    """Passes, with the first."""
-    before: float
-    """Seconds before the first pass."""
-    seconds: float
-    """Of all."""
+    most: int  # passes, with the first
+    before: float  # seconds before the first pass
+    seconds: float  # of all
 
 
 def outlook(first: Record, before: float, tol: float, rate: float) -> Outlook:
@@ -138,8 +133,7 @@ class Making:
     trainings: Mapping[str, Training]
     known: TrainedOn
     continuations: Mapping[str, Continuation]
-    start: Model | None
-    """Where the first pass looks; of groups, that of the same group."""
+    start: Model | None  # where the first pass looks; of groups, that of the same group
     on_passes: Callable[[str], OnPass | None]
     on_fold: OnFold | None
 

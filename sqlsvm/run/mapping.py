@@ -136,13 +136,7 @@ def _alike(codes: Array, target: Target) -> Array:
 
 
 def maps_asked(
-    facts: Facts,
-    query: FeatureQuery,
-    options: ProblemOptions,
-    seed: int,
-    *,
-    offload: bool | None,
-    held: HeldOut | None,
+    facts: Facts, query: FeatureQuery, options: ProblemOptions, seed: int, *, offload: bool | None, held: HeldOut | None
 ) -> tuple[Mapped, ...]:
     """Rows that are `held` out are no examples."""
     axes = axes_of(facts.engine, query, options, offload=offload)

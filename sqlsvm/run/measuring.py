@@ -107,8 +107,7 @@ def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:
     return found
 
 
-SAME = 1e-13
-"""A smaller relative difference between two numbers comes from rounding."""
+SAME = 1e-13  # a smaller relative difference between two numbers comes from rounding
 
 
 def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:

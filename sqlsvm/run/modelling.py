@@ -21,17 +21,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import meanings
 from sqlsvm.run.data import Data
 from sqlsvm.run.in_memory import Drawn
-from sqlsvm.run.notes import (
-    DOUBLES,
-    constants,
-    ids,
-    made_once,
-    moving,
-    nulls,
-    one_class,
-    only_class,
-    predicts_one,
-)
+from sqlsvm.run.notes import DOUBLES, constants, ids, made_once, moving, nulls, one_class, only_class, predicts_one
 from sqlsvm.run.problems import Problem
 from sqlsvm.run.rounding import is_far
 from sqlsvm.run.training import Training

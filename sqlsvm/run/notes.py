@@ -23,15 +23,12 @@ from sqlsvm.solve.solution import Solution
 from sqlsvm.terminal import row_count, share
 from sqlsvm.times import DATES
 
-UNLIKELY = 0.9
-"""With less than this share of what a model must cost that predicts one class only, nothing is counted."""
+UNLIKELY = 0.9  # with less than this share of what a model must cost that predicts one class only, nothing is counted
 DOUBLES = "is what the rounding of sums of doubles may do: more passes prove no more"
 PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
 DEFAULT, BY_CHANCE = "has its default", "the choice may be by chance"
-NAMED = 5
-"""As many groups or features are named."""
-ROUNDED = 1e-9
-"""Counts of rows with weights are equal up to this share."""
+NAMED = 5  # as many groups or features are named
+ROUNDED = 1e-9  # counts of rows with weights are equal up to this share
 
 
 def listed(values: Sequence[object]) -> str:

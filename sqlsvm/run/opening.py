@@ -39,8 +39,7 @@ from sqlsvm.terminal import NOTE
 
 steps = logging.getLogger(__name__)
 
-MapsOrSeed = Sequence[Mapped] | int
-"""Those of a stored model, or the seed of those that the options ask for."""
+MapsOrSeed = Sequence[Mapped] | int  # those of a stored model, or the seed of those that the options ask for
 
 
 @contextmanager

@@ -55,10 +55,8 @@ class Solver:
     """Where it wants passes, whose cuts prove what it finds."""
     start: Callable[[Data, Training, Callable[[int], None]], Array] | None = None
     """Where it is without any: one pass then proves how good that is. It says how many rows it has looked at."""
-    solve: Callable[[Data, Penalty, Effort, Going], Solution] | None = None
-    """It goes its own way."""
-    learn: Callable[[Data, Training, OnPass | None], Machine] | None = None
-    """With a kernel."""
+    solve: Callable[[Data, Penalty, Effort, Going], Solution] | None = None  # it goes its own way
+    learn: Callable[[Data, Training, OnPass | None], Machine] | None = None  # with a kernel
 
 
 SOLVERS: dict[Name, Solver] = {"dane": Solver(dane.proposals), "bundle": Solver(bundle.proposals)}
@@ -79,12 +77,9 @@ GAP, MOST_GAP = 3.0, 1e-2
 class Weighed(NamedTuple):
     """What a training has found: it is measured on other rows."""
 
-    thetas: Sequence[Array]
-    """Raw weights: one vector, or one for each class."""
-    training: Training
-    """In which nothing is auto any more."""
-    threshold: float = 0.0
-    """Of the scores. The loss of the training knows none."""
+    thetas: Sequence[Array]  # raw weights: one vector, or one for each class
+    training: Training  # in which nothing is auto any more
+    threshold: float = 0.0  # of the scores. The loss of the training knows none.
 
 
 OnFold = Callable[[Data, Mapping[str, Weighed]], None]
@@ -95,8 +90,7 @@ OnFold = Callable[[Data, Mapping[str, Weighed]], None]
 class Problem:
     """A vector of weights that is looked for."""
 
-    data: Data
-    """Its plan says which class is +1, and what the loss is."""
+    data: Data  # its plan says which class is +1, and what the loss is
     penalty: Penalty
 
     @property

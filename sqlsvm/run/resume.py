@@ -42,21 +42,13 @@ from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Solution, State
 from sqlsvm.times import TIMES
 
-Column = tuple[str, str, object]
-"""The feature, role and category of a raw coordinate."""
-
+Column = tuple[str, str, object]  # the feature, role and category of a raw coordinate
 FORMAT = 4
 """The number of the form of `Saved.as_json`. Form 1 had no digest, form 2 one log, form 3 neither groups nor maps."""
 
-SMALL = 100_000
-"""Up to this many join rows, a scan of the tables costs almost nothing."""
-
-PATIENCE = 5.0
-"""After this many seconds a digest is worth its cost."""
-
-LARGEST_STATE = 4_000_000
-"""Numbers, for all classes and groups. Of what is beyond, only the best weights are kept."""
-
+SMALL = 100_000  # up to this many join rows, a scan of the tables costs almost nothing
+PATIENCE = 5.0  # after this many seconds a digest is worth its cost
+LARGEST_STATE = 4_000_000  # numbers, for all classes and groups. Of what is beyond, only the best weights are kept.
 TOO_LARGE = "their cuts were too large to keep"
 
 _ARRAYS = tuple(field.name for field in fields(State) if field.name != "start")
@@ -66,11 +58,9 @@ _ARRAYS = tuple(field.name for field in fields(State) if field.name != "start")
 class Past:
     """The passes of one vector of weights: the only one, or that of a class."""
 
-    theta: Array
-    """The best weights, on raw coordinates."""
+    theta: Array  # the best weights, on raw coordinates
     passes: Annotated[int, Number(1, whole=True)]
-    state: State | None
-    """None if all states were too large to keep."""
+    state: State | None  # None if all states were too large to keep
 
     def as_json(self) -> dict[str, Any]:
         arrays = self.state and {name: Packed.of(getattr(self.state, name)) for name in _ARRAYS}
@@ -93,8 +83,7 @@ class Part:
 
     columns: tuple[Column, ...]
     pasts: tuple[Past, ...]
-    group: object = None
-    """Its value."""
+    group: object = None  # its value
 
     @property
     def passes(self) -> int:
@@ -114,10 +103,8 @@ class Part:
 class Saved:
     """The passes of a training that did not finish."""
 
-    objective: Mapping[str, Any]
-    """The query and every option that the cuts depend on, by name."""
-    digests: Mapping[str, str] | None
-    """Of the rows of each relation; None if the run ended before they were taken."""
+    objective: Mapping[str, Any]  # the query and every option that the cuts depend on, by name
+    digests: Mapping[str, str] | None  # of the rows of each relation; None if the run ended before they were taken
     parts: tuple[Part, ...]
     maps: Maps = ()
 
@@ -376,9 +363,7 @@ def _start(before: Part, past: Past, problem: Data) -> Array:
 T = TypeVar("T")
 
 AGE = "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP() - PG_POSTMASTER_START_TIME()) AS age"
-BACK = 30.0
-"""Seconds in which a server that was restarted may come back."""
-
+BACK = 30.0  # seconds in which a server that was restarted may come back
 Opens = Callable[[], AbstractContextManager[Engine]]
 Says = Callable[[str], None]
 

@@ -10,17 +10,10 @@ from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rounding import UNIT, Rounding, Stored
 
-WHOLE = 2.0**53
-"""Counts below it are not rounded."""
-
-CHANGES = 8
-"""More than a loss has where the two sides meet: each is one entry more."""
-
-FAR = 1e3
-"""A label whose mean is so many deviations."""
-
-FEW = 64
-"""More than the operations on one value that are no sums: products along the tree, scaling, dividing by N."""
+WHOLE = 2.0**53  # counts below it are not rounded
+CHANGES = 8  # more than a loss has where the two sides meet: each is one entry more
+FAR = 1e3  # a label whose mean is so many deviations
+FEW = 64  # more than the operations on one value that are no sums: products along the tree, scaling, dividing by N
 
 
 def rounding(problem: Data, *, whole: bool = True, shared: Collection[int] = ()) -> Rounding:

@@ -32,11 +32,9 @@ from sqlsvm.solve.rows import SampleRows
 from sqlsvm.sql import WIDEST
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
-BITS = 31
-"""Of a code, if a key has two of them."""
+BITS = 31  # of a code, if a key has two of them
 MOST = 2
-FIRST = 24
-"""A key that fits into so many bits is sorted as one number with the first bits of the other values."""
+FIRST = 24  # a key that fits into so many bits is sorted as one number with the first bits of the other values
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,11 @@ class Laid:
 
     bag: int
     rows: Indices
-    ends: Array | None
-    """Of the interval of each; None if the rows of a key have equal ones."""
-    codes: Indices
-    """The keys, in order."""
-    sizes: Array
-    """How many join rows each key has, as far as this bag and those behind it tell."""
-    firsts: Indices
-    """Where the rows of each key begin."""
-    lasts: Indices
-    """And where they end, plus 1."""
+    ends: Array | None  # of the interval of each; None if the rows of a key have equal ones
+    codes: Indices  # the keys, in order
+    sizes: Array  # how many join rows each key has, as far as this bag and those behind it tell
+    firsts: Indices  # where the rows of each key begin
+    lasts: Indices  # and where they end, plus 1
     below: Sequence[tuple["Laid", Indices]]
     """What hangs from the bag, and for each of its rows the place of its key there."""
 
@@ -151,10 +144,8 @@ def _mixed(rows: Rows) -> Values:
 steps = logging.getLogger(__name__)
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
-LAST = 1.0 - 2.0**-32
-"""Times the rows of a key it is below their number, also when it is rounded."""
-MUCH = 2
-"""If the bags have at most this many times the rows that would be drawn of them, they are read whole."""
+LAST = 1.0 - 2.0**-32  # times the rows of a key it is below their number, also when it is rounded
+MUCH = 2  # if the bags have at most this many times the rows that would be drawn of them, they are read whole
 MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 

@@ -24,8 +24,7 @@ from sqlsvm.solve.arrays import Indices
 from sqlsvm.solve.dane import sample_size
 from sqlsvm.solve.solution import Effort
 
-WORTH = 100_000
-"""To send so many numbers takes as long as one more statement."""
+WORTH = 100_000  # to send so many numbers takes as long as one more statement
 MANY, ORDERED = 60, 40_000_000
 """To order more joins than this takes DuckDB longer than to send so many numbers: 0.7 s for the 80 of a star, 14 s for
 150."""
@@ -134,17 +133,13 @@ steps = logging.getLogger(__name__)
 
 MUCH = 2
 """A join with at most this many times the rows of the sample is small. From a server, as many numbers may be sent."""
-LEAST = 55_000
-"""Or of a sample of so many: where columns are few, passes take longer than to read them all."""
-MORE, FEW = 3, 3_000_000
-"""Or of one with more times its rows, if they are no more numbers than this."""
+LEAST = 55_000  # or of a sample of so many: where columns are few, passes take longer than to read them all
+MORE, FEW = 3, 3_000_000  # or of one with more times its rows, if they are no more numbers than this
 MADE, MADE_FAST = 15_000_000, 6_000_000
 """Numbers of a many-to-many join that is made here of its tables. Where the data is in this process, passes over one
 such link take less time, and over two they take far longer."""
-LARGEST = 40_000_000
-"""Numbers, 320 MB."""
-PASSES = 2
-"""That each of several models takes at least. A pass takes about as long as to read one number of each row."""
+LARGEST = 40_000_000  # numbers, 320 MB
+PASSES = 2  # that each of several models takes at least. A pass takes about as long as to read one number of each row.
 JOIN = "rows of the join"
 
 

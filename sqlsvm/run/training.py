@@ -50,8 +50,7 @@ class Penalising:
 
     strength: float
     l1: float = 0.0
-    free: bool = False
-    """Is the intercept not penalised?"""
+    free: bool = False  # is the intercept not penalised?
     constrain: tuple[str, ...] = ()
 
     @property
@@ -124,10 +123,8 @@ class Training(Effort, ProblemOptions):
     """The share of the rows of the label's relation that is kept out of the training, or how to choose it; `seed`
     selects them."""
     probability: ProbabilityMethod | None = DEFAULTS["probability"]
-    folds: int | None = DEFAULTS["folds"]
-    """`seed` makes them, too."""
-    fold: int | None = None
-    """The one that is held out, where folds share nothing."""
+    folds: int | None = DEFAULTS["folds"]  # `seed` makes them, too
+    fold: int | None = None  # the one that is held out, where folds share nothing
     split_by: str | None = DEFAULTS["split_by"]
     gap: float | str | None = DEFAULTS["gap"]
     as_of: str | None = DEFAULTS["as_of"]
@@ -138,19 +135,14 @@ class Training(Effort, ProblemOptions):
     cache_mb: float = DEFAULTS["cache_mb"]
     cache_share: CacheShare = DEFAULTS["cache_share"]
     measure: str | None = DEFAULTS["measure"]
-    chooses: tuple[str, ...] = ()
-    """The options that are auto: until they are chosen, they have their defaults."""
+    chooses: tuple[str, ...] = ()  # the options that are auto: until they are chosen, they have their defaults
     unnamed: tuple[str, ...] = ()
     """Those that are not named: where they cannot be chosen they have their defaults, and nothing is refused."""
-    unchosen: str = ""
-    """Why lambda has its default."""
+    unchosen: str = ""  # why lambda has its default
     classes: bool = DEFAULTS["classes"]
-    curves: bool = False
-    """Shall classes have probabilities also where nothing is chosen?"""
-    cut: float | None = None
-    """Where scores are placed, as it was chosen: what is above is of the positive class."""
-    spread: float = 0.0
-    """The deviation of scores on a sample, for a program that measures none."""
+    curves: bool = False  # shall classes have probabilities also where nothing is chosen?
+    cut: float | None = None  # where scores are placed, as it was chosen: what is above is of the positive class
+    spread: float = 0.0  # the deviation of scores on a sample, for a program that measures none
 
     @property
     def is_kernel(self) -> bool:

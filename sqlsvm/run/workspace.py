@@ -21,8 +21,7 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.run.clock import Clock
 
 T = TypeVar("T")
-Answers = Mapping[str, Rows]
-"""Of the statements that keep no table, by name."""
+Answers = Mapping[str, Rows]  # of the statements that keep no table, by name
 
 
 def of_parts(answers: Answers, parts: Iterable[int], column: str = PART) -> Answers:
@@ -85,8 +84,7 @@ def merged(parts: Iterable[Rows]) -> Rows:
     return {name: values for rows in parts for name, values in rows.items()}
 
 
-Questions = list[tuple[exp.Query, list[object]]]
-"""Queries with the values of their parameters."""
+Questions = list[tuple[exp.Query, list[object]]]  # queries with the values of their parameters
 
 
 def keep_all(engine: Engine, statements: Sequence[Statement], parameters: Mapping[str, object]) -> Questions:

@@ -14,8 +14,7 @@ from sqlsvm.paper import columns, on_paper
 from sqlsvm.run.components import Components
 from sqlsvm.terminal import amount, printable, row_count, share, weight
 
-SHOWN = {0.05: "5 %", 0.5: "median", 0.95: "95 %"}
-"""Of the quantiles."""
+SHOWN = {0.05: "5 %", 0.5: "median", 0.95: "95 %"}  # of the quantiles
 assert SHOWN.keys() <= set(QUANTILES)
 
 
@@ -101,8 +100,7 @@ def category_rows(found: Description, f: ColumnFacts) -> Iterator[tuple[str, flo
         yield "(NULL)", nulls, None
 
 
-WIDTH = 40
-"""Of the longest bar."""
+WIDTH = 40  # of the longest bar
 
 
 def draw_components(found: Components, stream: TextIO) -> str:

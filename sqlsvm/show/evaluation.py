@@ -50,8 +50,7 @@ def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: T
 
 
 OF_GROUPS = {label: tuple(n for n in deciding(label) if n != "loss") for label in (TWO, SEVERAL)}
-OF_GROUPS[NUMBER] = ("mae", "rmse", "r2", "coverage")
-"""There is room for a few."""
+OF_GROUPS[NUMBER] = ("mae", "rmse", "r2", "coverage")  # there is room for a few
 
 
 def _short(value: float | None) -> str:
@@ -82,20 +81,14 @@ TITLES: Mapping[Part, str] = {"holdout": "the rows held out", "train": IN_SAMPLE
 
 
 def draw_parts(
-    parts: Mapping[Part, Measured],
-    label: str,
-    classes: tuple[object, ...],
-    stream: TextIO,
-    *,
-    weighted: bool = False,
+    parts: Mapping[Part, Measured], label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool = False
 ) -> str:
     """The evaluations on the rows held out, and then on the rows of the training."""
     drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
     return "\n\n\n".join(f"{title}\n\n{drawn[part]}" for part, title in TITLES.items() if part in drawn)
 
 
-WIDE = 12
-"""Classes that a matrix has room for."""
+WIDE = 12  # classes that a matrix has room for
 
 
 def _classes(found: Confusion, label: str, weighted: bool) -> Table:

@@ -13,8 +13,7 @@ from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model
 from sqlsvm.terminal import printable
 
-MOST, NAMED = 5, 4
-"""Leaves, and categories of a condition."""
+MOST, NAMED = 5, 4  # leaves, and categories of a condition
 Ends = Mapping[str, tuple[float, float]]
 
 

@@ -16,11 +16,9 @@ from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
 from sqlsvm.times import TIMES
 
-AT_ONCE = 1.0
-"""A training of fewer seconds is over at once."""
+AT_ONCE = 1.0  # a training of fewer seconds is over at once
 TIGHT = 1e-9
-LEAST_SHARE = 0.05
-"""Phases with a smaller share of the time are not shown."""
+LEAST_SHARE = 0.05  # phases with a smaller share of the time are not shown
 
 
 def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:

@@ -16,16 +16,12 @@ from sqlsvm.terminal import printable
 
 @dataclass(frozen=True)
 class Trained:
-    value: float
-    """Of the option that varies; nan where each group has its own."""
+    value: float  # of the option that varies; nan where each group has its own
     model: Model
-    holdout: Measures | None
-    """On the rows held out."""
-    above_next: float | None
-    """The share of the rows where the score is above that of the model for the next quantile."""
+    holdout: Measures | None  # on the rows held out
+    above_next: float | None  # the share of the rows where the score is above that of the model for the next quantile
     selected: bool
-    kept: bool = True
-    """Is it one of the models that are stored?"""
+    kept: bool = True  # is it one of the models that are stored?
 
 
 def as_json_list(found: Sequence[Trained]) -> list[dict[str, Any]]:

@@ -21,8 +21,7 @@ from sqlsvm.show.models import (
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, memory, printable, row_count
 
-TOP = 10
-"""How many weights are shown by default."""
+TOP = 10  # how many weights are shown by default
 MOST_GROUPS = 100
 
 

@@ -10,8 +10,7 @@ from sqlsvm.solve.arrays import Array
 
 T = TypeVar("T")
 
-BLOCK = 1 << 14
-"""Numbers, 128 kB. Larger arrays are new memory each time, and the system clears every page of it."""
+BLOCK = 1 << 14  # numbers, 128 kB. Larger arrays are new memory each time, and the system clears every page of it.
 
 
 def in_blocks(of: Callable[[T, Array], Array]) -> Callable[[T, Array], Array]:

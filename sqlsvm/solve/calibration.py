@@ -5,8 +5,7 @@ import numpy as np
 from sqlsvm.solve.arrays import Array
 
 MOST_STEPS = 100
-TINY = 1e-12
-"""Of the loss of a row: a Newton step that promises less is the last."""
+TINY = 1e-12  # of the loss of a row: a Newton step that promises less is the last
 
 
 def sigmoid(scores: Array, negatives: Array, positives: Array) -> tuple[float, float]:
@@ -50,10 +49,7 @@ def isotonic(scores: Array, negatives: Array, positives: Array) -> tuple[Array, 
     blocks: list[list[float]] = []
     """Rows, share, first and last score."""
     for score, rows, share in zip(
-        scores.tolist(),
-        (negatives + positives).tolist(),
-        (positives / (negatives + positives)).tolist(),
-        strict=True,
+        scores.tolist(), (negatives + positives).tolist(), (positives / (negatives + positives)).tolist(), strict=True
     ):
         blocks.append([rows, share, score, score])
         while len(blocks) > 1 and blocks[-2][1] >= blocks[-1][1]:

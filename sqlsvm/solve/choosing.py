@@ -19,29 +19,19 @@ from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.threads import fitting_threads
 
-STRENGTHS = tuple(float(f"{10.0 ** (1.0 - half / 2.0):.1g}") for half in range(13))
-"""From 10 to 1e-5, two a decade."""
-EVERY = 2
-"""Every second one is tried first, and then those next to the one that was found."""
-FALLEN, FALLS = 2.0, 2
-"""The path ends where so many measures, one after the other, are so many errors below the best."""
-TENTH = 0.1
-"""A gain that is a smaller share of the error of the measure itself is none."""
-HARDLY = 1e-3
-"""A share of the measure of a number that does not matter."""
-ONE_SIDE = 0.01
-"""With a smaller share of the rows on one side, all are on the other."""
-DEAR = 3.0
-"""A loss whose training takes so many times as long is not taken."""
+STRENGTHS = tuple(float(f"{10.0 ** (1.0 - half / 2.0):.1g}") for half in range(13))  # from 10 to 1e-5, two a decade
+EVERY = 2  # every second one is tried first, and then those next to the one that was found
+FALLEN, FALLS = 2.0, 2  # the path ends where so many measures, one after the other, are so many errors below the best
+TENTH = 0.1  # a gain that is a smaller share of the error of the measure itself is none
+HARDLY = 1e-3  # a share of the measure of a number that does not matter
+ONE_SIDE = 0.01  # with a smaller share of the rows on one side, all are on the other
+DEAR = 3.0  # a loss whose training takes so many times as long is not taken
 WIDTH, ACCURACY = 0.1, 1e-3
 """How far the loss is smoothed, in units of the residuals, and how near the optimum is near enough, as a share of it:
 the error of a measure is far larger."""
-PER_COLUMN = 20
-"""Rows. With fewer, a part is too far from all rows for one Newton step."""
-SPARSE = 150
-"""Columns of categories. With more, systems are solved by the rows."""
-ONE = 0
-"""Columns for which BLAS has one thread: more wait for each other if other programs run, and matrices are small."""
+PER_COLUMN = 20  # rows. With fewer, a part is too far from all rows for one Newton step.
+SPARSE = 150  # columns of categories. With more, systems are solved by the rows.
+ONE = 0  # columns for which BLAS has one thread: more wait for each other if other programs run, and matrices are small
 
 
 @dataclass(frozen=True)
@@ -62,10 +52,8 @@ class Candidate:
     name: str
     loss: Loss
     samples: Sequence[Sample]
-    penalties: Callable[[float], Sequence[Penalty]]
-    """Those of a strength, one for each sample."""
-    price: float = 1.0
-    """Of its training, next to others."""
+    penalties: Callable[[float], Sequence[Penalty]]  # those of a strength, one for each sample
+    price: float = 1.0  # of its training, next to others
 
 
 @dataclass(frozen=True)
@@ -73,8 +61,7 @@ class Measuring:
     """What says how good scores are: one row of scores for each sample, for these rows of it."""
 
     of: Callable[[Candidate, Array, Indices], float]
-    smaller: bool = False
-    """Is less better?"""
+    smaller: bool = False  # is less better?
     of_numbers: bool = False
     """A penalty that is too strong draws each prediction towards the mean: the order of rows hardly minds, an error
     does."""
@@ -84,8 +71,7 @@ class Place(NamedTuple):
     """Where the scores of a model are: scores of others are compared with them in these units."""
 
     mean: float
-    width: float
-    """The standard deviation."""
+    width: float  # the standard deviation
 
     @classmethod
     def of(cls, scores: Array, weights: Array, mean: float | None = None) -> "Place":
@@ -121,17 +107,12 @@ class Tried:
 @dataclass(frozen=True)
 class Choice:
     chosen: Tried
-    tried: tuple[Tried, ...]
-    """All, each loss from the strongest penalty to the weakest."""
-    dearer: Tried | None = None
-    """What is better and takes too long to train."""
+    tried: tuple[Tried, ...]  # all, each loss from the strongest penalty to the weakest
+    dearer: Tried | None = None  # what is better and takes too long to train
 
 
 def choose(
-    candidates: Sequence[Candidate],
-    parts: Sequence[Part],
-    measuring: Measuring,
-    strengths: Sequence[float] = STRENGTHS,
+    candidates: Sequence[Candidate], parts: Sequence[Part], measuring: Measuring, strengths: Sequence[float] = STRENGTHS
 ) -> Choice:
     """The simplest model that is as good as the best, with the first loss, unless another has a better one."""
     with fitting_threads(ONE):

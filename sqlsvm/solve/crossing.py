@@ -10,8 +10,7 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array
 
-ROUNDED = 1e-9
-"""More than the rounding of doubles takes from a sum of some million terms of one sign, as a share of it."""
+ROUNDED = 1e-9  # more than the rounding of doubles takes from a sum of some million terms of one sign, as a share of it
 
 
 def crossed(d: Array, rows: Array, rests: Array, squares: Array, delta: float) -> Array:

@@ -14,11 +14,9 @@ from sqlsvm.solve.arrays import Array, Mask
 from sqlsvm.solve.interior import Split
 from sqlsvm.solve.rows import SampleRows
 
-DENSE_UP_TO = 1000
-"""Beyond, matrices of d x d numbers cost more than conjugate gradients on the curved rows."""
+DENSE_UP_TO = 1000  # beyond, matrices of d x d numbers cost more than conjugate gradients on the curved rows
 CG_STEPS = 200
-BLOCK = 400
-"""Columns whose curvature is a matrix, where there are many."""
+BLOCK = 400  # columns whose curvature is a matrix, where there are many
 
 
 class Curvature(Protocol):

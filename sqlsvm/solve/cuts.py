@@ -23,8 +23,7 @@ LEVEL_STEPS, CLOSE = 40, 0.05
 """Of a search for a level: it may end where the value is within this share of what is between level and bound."""
 WIDE, STEP = 18.5, 3.0
 """How far the logarithm of a multiplier may be from where it begins, and how far it steps as long as it has no end."""
-LEAST = 1e-100
-"""Where terms are smaller, what rounding may do to them is taken to be that of such terms."""
+LEAST = 1e-100  # where terms are smaller, what rounding may do to them is taken to be that of such terms
 
 
 @dataclass(frozen=True)

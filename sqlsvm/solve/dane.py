@@ -62,18 +62,14 @@ STRETCH_COST, FARTHEST = 0.1, 0.02
 """A longer step may cost this share of the gap that is asked for, and move scores so far, in units."""
 HEAP_WIDTHS = 8.0
 """A heap on a knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
-NEAR = 0.1
-"""How far from a knot residuals count for its density."""
-BIAS_SHARE = 0.2
-"""Smoothing the sample may cost this share of the gap that is asked for."""
+NEAR = 0.1  # how far from a knot residuals count for its density
+BIAS_SHARE = 0.2  # smoothing the sample may cost this share of the gap that is asked for
 FINEST = 20
 """So often may stalls divide by four what cuts may miss: there is nothing finer to gain, and powers overflow."""
-BLUR_SHARE = 0.5
-"""A soft pass may leave this share of that gap out of R."""
+BLUR_SHARE = 0.5  # a soft pass may leave this share of that gap out of R
 ACCURACY, LED_ACCURACY = 0.05, 0.2
 """The sample problem may be this share of that gap away from its optimum; where all rows are in memory, this one."""
-CROWD = 1.0
-"""Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
+CROWD = 1.0  # residuals have a density of about 0.3 at a knot. With more than this, they come in heaps.
 SOME_ROWS, LIKELY = 500, 0.7
 """So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
@@ -83,15 +79,13 @@ PATIENCE, HOPED, FEW = 3, 0.78, 0.04
 pass of theirs is taken to leave this share. What a pass of either kind leaves is the mean of its latest ones."""
 CLOSE = 0.03
 """If passes for other penalties leave at most this gap, their cuts know the next point better than the sample does."""
-MOST = 0.5
-"""Unless it has this share of the rows of the join."""
+MOST = 0.5  # unless it has this share of the rows of the join
 SHARPER = 0.5
 """Then the point is good at once and only the proof needs passes: soft ones, and each may miss this part of what
 others may."""
 FAR = 0.5
 """If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
-ROWS_EACH = 3
-"""Sample rows per coordinate, where there are very many coordinates."""
+ROWS_EACH = 3  # sample rows per coordinate, where there are very many coordinates
 A_ROW_OF, A_ROW_OF_PAIRED, A_ROW_OF_SORTED = 200, 2.5, 1
 """The sample has a row for so many that a pass reads: it is then solved in less time than a pass takes. Where rows of
 several tables meet, a pass takes far longer for a row: on a grid it meets every bucket of its partners, and else it is

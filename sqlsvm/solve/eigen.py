@@ -13,26 +13,19 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array
 
-LARGE = 600
-"""From this size on power iteration takes less time than all eigenvalues."""
-MORE = 10
-"""Vectors in the block beyond those that are asked for."""
+LARGE = 600  # from this size on power iteration takes less time than all eigenvalues
+MORE = 10  # vectors in the block beyond those that are asked for
 EPSILON, DELTA = 1e-9, 1e-9
 MOST = 5000
-LOOK = 5
-"""Steps between two looks at the residual."""
+LOOK = 5  # steps between two looks at the residual
 
 
 @dataclass(frozen=True)
 class Eigen:
-    values: Array
-    """The largest first."""
-    vectors: Array
-    """In columns; the largest element of each is positive."""
-    residual: float
-    """The largest |A v - w v|: so far is each value from an eigenvalue, at most."""
-    steps: int = 0
-    """Of the power iteration; 0 if all eigenvalues were computed."""
+    values: Array  # the largest first
+    vectors: Array  # in columns; the largest element of each is positive
+    residual: float  # the largest |A v - w v|: so far is each value from an eigenvalue, at most
+    steps: int = 0  # of the power iteration; 0 if all eigenvalues were computed
 
 
 def largest(matrix: Array, k: int, *, large: int = LARGE, seed: int = 0) -> Eigen:

@@ -36,16 +36,11 @@ _FARTHER = 2.0 ** np.arange(997.0)
 class Side:
     """Rows of one class. A label that is a number has one side."""
 
-    share: float
-    """Of all rows."""
-    way: float
-    """z = origin - way * score."""
-    origin: float
-    """The mean of the origins."""
-    size: float
-    """The root of their mean square."""
-    means: Array
-    """Of the coordinates."""
+    share: float  # of all rows
+    way: float  # z = origin - way * score
+    origin: float  # the mean of the origins
+    size: float  # the root of their mean square
+    means: Array  # of the coordinates
 
 
 @dataclass(frozen=True)
@@ -56,8 +51,7 @@ class Free:
     side times that, and every slope of psi makes a cut of it, without a pass.
     """
 
-    place: int
-    """In beta."""
+    place: int  # in beta
     loss: Loss
     sides: Sequence[Side]
 
@@ -104,10 +98,8 @@ class Free:
 class Elastic(Penalty):
     l1: float
     constraint: Constraint
-    constant: int | None = None
-    """The place of the intercept in beta."""
-    free: Free | None = None
-    """The same, if it has no penalty."""
+    constant: int | None = None  # the place of the intercept in beta
+    free: Free | None = None  # the same, if it has no penalty
 
     def wider(self, columns: int) -> "Elastic":
         rows = np.pad(self.constraint.rows, ((0, 0), (0, columns)))

@@ -14,18 +14,15 @@ import numpy as np
 from sqlsvm.solve.arrays import Array, Indices, Mask
 
 GUESSES, ITERATIONS = 12, 80
-ACCURACY = 1e-13
-"""The gap between primal and dual, as a share of the terms of the objective."""
+ACCURACY = 1e-13  # the gap between primal and dual, as a share of the terms of the objective
 FAIR, STALLED = 1e-8, 0.7
 """What is enough, if an iteration leaves more than this share of the gap: then rounding is all that is left."""
-LEAST = 1e-3
-"""The size of the objective, which is 0 at an optimum of 0. Its numbers are about 1."""
+LEAST = 1e-3  # the size of the objective, which is 0 at an optimum of 0. Its numbers are about 1.
 TO_THE_BORDER = 0.995
 LOOSE, MOST_LOOSE = 1e-6, 100
 """A coordinate with less curvature than this, where cuts have slopes of about 1, is no part of what is eliminated: its
 slopes cancel in the bound, and squares of them have half of the digits. So many may be."""
-ROUNDED = 1e-12
-"""Curvature, as a share of the most, that no system tells from none."""
+ROUNDED = 1e-12  # curvature, as a share of the most, that no system tells from none
 
 
 @dataclass(frozen=True)
@@ -118,12 +115,9 @@ class Limits:
 @dataclass(frozen=True)
 class Optimum:
     x: Array
-    alpha: Array
-    """Of the cuts: their sum is 1."""
-    xi: Array
-    """Of the constraints."""
-    held: Mask
-    """The constraints that hold as equations."""
+    alpha: Array  # of the cuts: their sum is 1
+    xi: Array  # of the constraints
+    held: Mask  # the constraints that hold as equations
 
 
 def minimise(matrix: Split, linear: Array, slopes: Array, offsets: Array, weights: Array, limits: Limits) -> Optimum:
@@ -193,8 +187,7 @@ def _units(matrix: Split, linear: Array, slopes: Array, offsets: Array, distance
     return far, high or far * pull
 
 
-FAR = 1e60
-"""In units in which x is about 1. A step that is longer has no digits, and squares of it may overflow."""
+FAR = 1e60  # in units in which x is about 1. A step that is longer has no digits, and squares of it may overflow.
 
 
 class _Interior:
@@ -311,8 +304,7 @@ class _Interior:
         return Optimum(x, alpha / (alpha.sum() or 1.0), xi, slack < xi)
 
 
-_Step = tuple[Array, float, Array, Array]
-"""Of x, of t, of the ends and of their pulls."""
+_Step = tuple[Array, float, Array, Array]  # of x, of t, of the ends and of their pulls
 
 
 class _System:

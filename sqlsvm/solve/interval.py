@@ -7,11 +7,9 @@ from math import exp, inf, lgamma, log, pi, sqrt, tanh
 
 import numpy as np
 
-NORMAL = 1.959963984540054
-"""In the normal distribution 95 % are within so many deviations of the mean."""
+NORMAL = 1.959963984540054  # in the normal distribution 95 % are within so many deviations of the mean
 LEAST = 1e-9
-LARGEST = 700.0
-"""Above this, exp leaves the range of a double."""
+LARGEST = 700.0  # above this, exp leaves the range of a double
 
 
 @dataclass(frozen=True)

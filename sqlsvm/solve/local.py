@@ -24,8 +24,7 @@ ROUNDING = 1e-14
 NEWTON_ACCURACY = 0.1
 """That of the systems of a Newton step, where there are many columns. A better step is not worth its cost."""
 ENOUGH_DESCENT, SHORTEST = 1e-4, 1e-3
-TOO_LONG = 0.3
-"""A step went too far if less than this share of it can be made."""
+TOO_LONG = 0.3  # a step went too far if less than this share of it can be made
 LEAST_DAMPING, MOST_DAMPING = 0.05, 1e4  # 1 is as if all rows had a curvature of 1
 
 
@@ -39,14 +38,10 @@ class LocalProblem:
     shares: Array
     loss: Loss
     penalty: Penalty
-    unit: float = 1.0
-    """The unit of widths: that of residuals."""
-    optima: dict[tuple[Loss, float, float], Array] = field(default_factory=dict)
-    """Those of the sample that are known."""
-    ahead: Array | float = 0.0
-    """How far beyond its residual each row is on the smoothed loss."""
-    by_rows: bool = False
-    """Are systems solved by conjugate gradients?"""
+    unit: float = 1.0  # the unit of widths: that of residuals
+    optima: dict[tuple[Loss, float, float], Array] = field(default_factory=dict)  # those of the sample that are known
+    ahead: Array | float = 0.0  # how far beyond its residual each row is on the smoothed loss
+    by_rows: bool = False  # are systems solved by conjugate gradients?
 
     @classmethod
     def of(cls, sample: Sample, loss: Loss, penalty: Penalty) -> "LocalProblem":

@@ -15,8 +15,7 @@ from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.rounding import EXACT, Rounding
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
-NOISE = 1e-10
-"""Of products of slopes, as a share of the largest."""
+NOISE = 1e-10  # of products of slopes, as a share of the largest
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ from sqlsvm.solve.rounding import Rounding
 from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 
-NEWTON_STEPS = 5
-"""One is enough, up to its rounding."""
-ENOUGH = 1e-12
-"""The value may be above the minimum by this share of it."""
+NEWTON_STEPS = 5  # one is enough, up to its rounding
+ENOUGH = 1e-12  # the value may be above the minimum by this share of it
 CUTS = 5
 
 
@@ -34,9 +32,7 @@ class Quadratic:
     constant: float
     join_rows: float
     rounding: Rounding
-    seconds: float
-    """What it took to read."""
-
+    seconds: float  # what it took to read
     exact = True
     soft = False
 

@@ -26,14 +26,11 @@ class Rounding:
     share: float = 0.0
     sizes: Array = field(default_factory=lambda: np.zeros(1))
     features: float = 0.0
-    label: float = 0.0
-    """How far a stored score may be off as it is added to the centre of the label,"""
-    terms: float = 0.0
-    """and as its terms are added up, as a share of their sizes, here and in the pass,"""
+    label: float = 0.0  # how far a stored score may be off as it is added to the centre of the label,
+    terms: float = 0.0  # and as its terms are added up, as a share of their sizes, here and in the pass,
     far: Array = field(default_factory=lambda: np.zeros(1))
     """and for each unit of a weight, where a sum of terms is less their origins;"""
-    bend: float = 0.0
-    """the most that psi'' is."""
+    bend: float = 0.0  # the most that psi'' is
 
     @classmethod
     def after(cls, steps: float, sizes: Array, features: float, **stored: Unpack[Stored]) -> "Rounding":

@@ -11,8 +11,7 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array, Indices, Mask, Singles
 
-BLOCK = 1 << 18
-"""Numbers."""
+BLOCK = 1 << 18  # numbers
 
 
 @dataclass(frozen=True)

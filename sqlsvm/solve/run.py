@@ -26,14 +26,10 @@ from sqlsvm.solve.threads import fitting_threads
 
 Asked = TypeVar("Asked", bound=CutOracle)
 
-STALL = 0.6
-"""A pass that leaves more than this share of the gap has stalled."""
+STALL = 0.6  # a pass that leaves more than this share of the gap has stalled
+BALANCE = 0.003  # the penalty of a solution that is to be measured may be off by this share of F
 
-BALANCE = 0.003
-"""The penalty of a solution that is to be measured may be off by this share of F."""
-
-ROUNDING, TINY = 1e-6, 1e-9
-"""More than rounding can change a value, relative and absolute."""
+ROUNDING, TINY = 1e-6, 1e-9  # more than rounding can change a value, relative and absolute
 
 
 @dataclass(frozen=True)
@@ -43,8 +39,7 @@ class Proposal:
     point: Array
     buckets: int | None
     width: float = 0.0
-    cut: Cut | None = None
-    """What such a pass would give, if that is known."""
+    cut: Cut | None = None  # what such a pass would give, if that is known
 
     def within(self, penalty: Penalty) -> "Proposal":
         """At the nearest point that the constraints allow."""
@@ -181,8 +176,7 @@ class Run(Log, Generic[Asked]):
             )
 
 
-Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]
-"""The cuts of several runs, by their numbers."""
+Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]  # the cuts of several runs, by their numbers
 
 
 def passed(oracle: CutOracle, asked: Proposal) -> Cut:

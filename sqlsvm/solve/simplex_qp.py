@@ -8,8 +8,7 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array, Mask
 
-FLAT = 1e-13
-"""A curvature below this share of the largest counts as 0: cuts repeat or depend on each other."""
+FLAT = 1e-13  # a curvature below this share of the largest counts as 0: cuts repeat or depend on each other
 
 
 def solve_simplex_qp(gram: Array, offsets: Array, curvature: float, start: Array) -> Array:

@@ -79,8 +79,7 @@ class State:
     widths: Array
     seconds: Array
     strengths: Array  # of the penalty for which each pass was made
-    start: Array | None = None
-    """Where to look first, if no pass was made yet."""
+    start: Array | None = None  # where to look first, if no pass was made yet
 
     @classmethod
     def of(
@@ -115,8 +114,7 @@ class State:
 
 OnState = Callable[[State], None]
 """It gets all passes so far, after each pass but the last. So they are not lost when something ends the run."""
-OnStates = Callable[[Sequence[State]], None]
-"""The same for several runs at once."""
+OnStates = Callable[[Sequence[State]], None]  # the same for several runs at once
 
 
 class Going(TypedDict, total=False):
@@ -125,8 +123,7 @@ class Going(TypedDict, total=False):
     on_pass: OnPass | None
     state: State | None
     on_state: OnState | None
-    own: bool
-    """Is the best point one of its own passes, although those for other penalties may prove enough?"""
+    own: bool  # is the best point one of its own passes, although those for other penalties may prove enough?
     seen: int
     """So many of the first passes were made at points that have seen other rows: they prove, and are no solution."""
 
@@ -148,5 +145,4 @@ class Solution:
     history: tuple[Record, ...]
     converged: bool
     state: State
-    parts: Parts | None = None
-    """The parts of the gap, where cuts prove it."""
+    parts: Parts | None = None  # the parts of the gap, where cuts prove it

@@ -35,8 +35,7 @@ class Stored:
     converged: bool
     weighted: bool
     unseen: Mapping[str, Any] | None = None
-    error: str | None = None
-    """Why the model cannot be read."""
+    error: str | None = None  # why the model cannot be read
 
     def as_json(self) -> dict[str, Any]:
         renamed = {"name": "model", "lam": "lambda"}

@@ -26,12 +26,10 @@ Said = Literal["model", "drop", "state", "drop state"]
 
 @dataclass(frozen=True)
 class _Line:
-    at: int
-    """Nanoseconds since 1970."""
+    at: int  # nanoseconds since 1970
     said: Said
     name: str
-    version: int
-    """0 for all of them, and for a state."""
+    version: int  # 0 for all of them, and for a state
     body: str
 
 

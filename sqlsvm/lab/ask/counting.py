@@ -28,8 +28,7 @@ steps = logging.getLogger(__name__)
 BUCKETS_A_UNIT = 64
 EPSILON: float = DEFAULTS["epsilon"]
 
-MOST_LEVELS = 1e6
-"""More thresholds are too many to read, and too many for a sketch."""
+MOST_LEVELS = 1e6  # more thresholds are too many to read, and too many for a sketch
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,9 @@ from sqlsvm.solve.rows import SampleRows
 
 steps = logging.getLogger(__name__)
 
-MOST_READ = 100_000
-"""Join rows that are all read."""
+MOST_READ = 100_000  # join rows that are all read
 SAMPLED = 20_000
-SEED = 1
-"""Another than that of most trainings, whose rows would look too good."""
+SEED = 1  # another than that of most trainings, whose rows would look too good
 
 
 def evaluate_machine(problem: Data, model: Model, bins: int) -> Evaluation:

@@ -40,8 +40,7 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 
-ROUNDING = 1e-9
-"""The share of epsilon that is kept for the rounding of doubles where counts exceed 2^53."""
+ROUNDING = 1e-9  # the share of epsilon that is kept for the rounding of doubles where counts exceed 2^53
 
 
 def compressions(ties: Sequence[tuple[int, int]]) -> int:

@@ -27,10 +27,8 @@ from sqlsvm.solve.solution import OnPass, Record
 
 steps = logging.getLogger(__name__)
 
-USUAL_SAMPLE = 5000
-"""Join rows of a kernel machine."""
-USUAL_STREAM = 200_000
-"""Join rows that linear Pegasos looks at."""
+USUAL_SAMPLE = 5000  # join rows of a kernel machine
+USUAL_STREAM = 200_000  # join rows that linear Pegasos looks at
 DRAWN_AT_ONCE = 20_000
 
 

@@ -40,10 +40,8 @@ class Sketching:
     """The levels with which a plan's answers are within a factor of 1 + epsilon."""
 
     plan: Plan
-    smallest: float
-    """No positive count of a message is smaller."""
-    largest: float
-    """No count is larger. Messages also count rows that the join leaves out."""
+    smallest: float  # no positive count of a message is smaller
+    largest: float  # no count is larger. Messages also count rows that the join leaves out.
 
     def for_counts(self, epsilon: float) -> Array:
         return self._levels(epsilon, 0)

@@ -38,13 +38,10 @@ SELECT CURRENT_USER AS role, CURRENT_DATABASE() AS database,
 class Found:
     """What a database has of sqlsvm."""
 
-    version: str | None
-    """The version of the functions; None if there are none."""
-    form: int
-    """The form of the tables; 0 if there are none."""
+    version: str | None  # the version of the functions; None if there are none
+    form: int  # the form of the tables; 0 if there are none
     is_extension: bool
-    server: int
-    """The major version of PostgreSQL."""
+    server: int  # the major version of PostgreSQL
 
 
 def own_version() -> str:

@@ -41,18 +41,15 @@ _NAMES = {
     "states": "SELECT name FROM sqlsvm.states",
 }
 
-_BEFORE = "SET LOCAL check_function_bodies = off"
-"""A function may call one that is made later."""
+_BEFORE = "SET LOCAL check_function_bodies = off"  # a function may call one that is made later
 
 
 @dataclass(frozen=True)
 class Removed:
     functions: int
     tables: int
-    models: tuple[str, ...]
-    """Also those that are only compiled, or whose training did not finish."""
-    schema: bool
-    """Whether the schema was dropped. A schema that an administrator made stays."""
+    models: tuple[str, ...]  # also those that are only compiled, or whose training did not finish
+    schema: bool  # whether the schema was dropped. A schema that an administrator made stays.
 
 
 def install(engine: Engine, readers: Sequence[str] = (), trainers: Sequence[str] = ()) -> Found:

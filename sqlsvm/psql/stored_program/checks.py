@@ -29,11 +29,8 @@ _TYPE = parse_one(
     into=exp.Select,
 )
 
-LabelValues = tuple[Any, Any]
-"""The label's own values for -1 and +1."""
-
-AT_ONCE = 500
-"""Columns that one statement looks at. PostgreSQL has a limit of 1,664."""
+LabelValues = tuple[Any, Any]  # the label's own values for -1 and +1
+AT_ONCE = 500  # columns that one statement looks at. PostgreSQL has a limit of 1,664.
 
 
 def checks(

@@ -27,13 +27,7 @@ from sqlsvm.plan.preflight import lasting, naming_features, rounded_keys
 from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
-from sqlsvm.psql.stored_program.relations import (
-    largest_groups,
-    numbered,
-    own_relations,
-    planned_over,
-    sources,
-)
+from sqlsvm.psql.stored_program.relations import largest_groups, numbered, own_relations, planned_over, sources
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
@@ -194,11 +188,7 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
     return {
         "relations": [r.alias for r in tree.query.relations],
         "coordinates": [
-            {
-                "place": c.index + 1,
-                "feature": c.feature,
-                "role": "term" if c in later else c.role,
-            }
+            {"place": c.index + 1, "feature": c.feature, "role": "term" if c in later else c.role}
             for c in made.coordinates
         ],
         "features": features(made),

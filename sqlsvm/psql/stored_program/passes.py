@@ -22,15 +22,13 @@ from sqlsvm.solve.loss.piecewise import COMPUTED
 WIDTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 """The widths of soft passes, as shares of the one that the sample asks for."""
 
-LARGEST = 1e100
-"""What stands for an infinite slope."""
+LARGEST = 1e100  # what stands for an infinite slope
 
 
 @dataclass(frozen=True)
 class Pass:
     part: str
-    width: float | None = 0.0
-    """None: it is a parameter."""
+    width: float | None = 0.0  # None: it is a parameter
 
     def statements(self, plan: Plan) -> list[Statement]:
         return oracle_pass(plan, self._counted(plan))

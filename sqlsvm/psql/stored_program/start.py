@@ -35,28 +35,21 @@ from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.threads import fitting_threads
 
-DENSE = 400
-"""Columns with a dense curvature. Numbers are always among them."""
-LARGEST = 200_000
-"""Numbers in all eigenvectors together."""
+DENSE = 400  # columns with a dense curvature. Numbers are always among them.
+LARGEST = 200_000  # numbers in all eigenvectors together
 AT_REST = 20
 """Of the weights that l1 or a constraint keeps at 0, so many are among them: each may need a limit of its own."""
 
 
 @dataclass(frozen=True)
 class Start:
-    stored: dict[str, Any]
-    """What _check_start.sql describes."""
-    loss: Loss
-    """The one that was asked for, with pieces near it that are close enough there."""
-    width: float
-    """Of a soft pass there."""
-    centre: float
-    """The label is measured from here: its mean over the join."""
+    stored: dict[str, Any]  # what _check_start.sql describes
+    loss: Loss  # the one that was asked for, with pieces near it that are close enough there
+    width: float  # of a soft pass there
+    centre: float  # the label is measured from here: its mean over the join
     origins: Mapping[tuple[str, str], float]
     """Numbers that are far from 0 are measured from here, by relation and feature."""
-    slopes: tuple[float, ...]
-    """The steepest ones of the loss; if there are none, those at a residual of the usual size."""
+    slopes: tuple[float, ...]  # the steepest ones of the loss; if there are none, those at a residual of the usual size
 
 
 def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped]) -> Start:

@@ -25,9 +25,7 @@ from sqlsvm.run.derived import counted
 from sqlsvm.run.offload.export import HELD, KEEP, TIME, Carried, Export, exports, match_key, output
 
 REPORT_SECONDS = 5.0
-LITTLE = 20_000_000
-"""Numbers, 160 MB."""
-
+LITTLE = 20_000_000  # numbers, 160 MB
 steps = logging.getLogger(__name__)
 
 
@@ -100,8 +98,7 @@ class Copy:
         return Term(self.export.relation.alias, self.value(name))
 
 
-Categories = Mapping[str, list[object]]
-"""The values of each spelled column, in the order of their numbers."""
+Categories = Mapping[str, list[object]]  # the values of each spelled column, in the order of their numbers
 
 
 def _copy(engine: Engine, local: Engine, number: int, export: Export) -> Copy:

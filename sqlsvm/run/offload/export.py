@@ -40,12 +40,9 @@ class Carried:
     name: str
     expression: exp.Expression
     type: exp.DType
-    codes: exp.Query | None = None
-    """SELECT v, n: it travels as the number n of its value v."""
-    spelled: bool = False
-    """In the copy it is v again: a category must keep its name."""
-    needed: bool = False
-    """An inner join is on it: a row without it has no partner."""
+    codes: exp.Query | None = None  # SELECT v, n: it travels as the number n of its value v
+    spelled: bool = False  # in the copy it is v again: a category must keep its name
+    needed: bool = False  # an inner join is on it: a row without it has no partner
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,7 @@ class Export:
     relation: Relation
     columns: tuple[Carried, ...]
     optional: bool
-    reduced: tuple[exp.Expression, ...] = ()
-    """Conditions that leave out rows without a partner in another relation."""
+    reduced: tuple[exp.Expression, ...] = ()  # conditions that leave out rows without a partner in another relation
 
     @cached_property
     def rows(self) -> exp.Select:

@@ -15,11 +15,8 @@ Terms = tuple[float, float, float]
 """What d, the distance of z from a place, adds: terms[0] + terms[1] d + terms[2] d^2 / 2."""
 NOTHING: Terms = 0.0, 0.0, 0.0
 
-NOISE = 1e-14
-"""Where pieces meet, their values are rounded in different ways."""
-
-Side = tuple[float, int]
-"""The residuals above a place (1), or those at it and below (-1)."""
+NOISE = 1e-14  # where pieces meet, their values are rounded in different ways
+Side = tuple[float, int]  # the residuals above a place (1), or those at it and below (-1)
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,7 @@ class Parts:
     """A function by its pieces. The place where one ends belongs to the piece on its left."""
 
     ends: tuple[float, ...]
-    pieces: tuple[Piece, ...]
-    """One more than there are ends."""
+    pieces: tuple[Piece, ...]  # one more than there are ends
 
     def arms(self, split: float, least: float) -> dict[Side, Terms]:
         """What is added to `least`."""

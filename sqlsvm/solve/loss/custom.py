@@ -82,8 +82,7 @@ class _Part:
 
     slope: float
     constant: float
-    end: float = 0.0
-    """0: it is w."""
+    end: float = 0.0  # 0: it is w
 
     @classmethod
     def of(cls, piece: LossPiece) -> "_Part":

@@ -13,8 +13,7 @@ FAR: Mapping[int, float] = {40: 12.0, 80: 16.0, 160: 18.0, 320: 20.0, 640: 22.0}
 """How many pieces the loss may have that is close to it, and the residual beyond which that is straight."""
 GRAIN, FITTED = 1e-3, 16
 """The distance of the residuals where the two are compared; at how many for each piece the slopes are fitted."""
-TWIST = 0.1
-"""More than the third derivative of the loss."""
+TWIST = 0.1  # more than the third derivative of the loss
 
 
 class Logistic(Loss):

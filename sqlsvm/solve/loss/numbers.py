@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from sqlsvm.solve.loss.piecewise import Change, Piece, Piecewise
 
-SQUARED = Piecewise(Piece(0.0, 0.0, 0.0, 1.0), (Change(0.0),), origin=None)
-"""z^2 / 2"""
+SQUARED = Piecewise(Piece(0.0, 0.0, 0.0, 1.0), (Change(0.0),), origin=None)  # z^2 / 2
 
 
 def epsilon_insensitive(tube: float) -> Piecewise:

@@ -18,14 +18,9 @@ from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.blocks import in_blocks
 from sqlsvm.solve.rounding import UNIT
 
-NOISE = 1e-13
-"""What changes add up to may miss 0 by this share of them."""
-
-COMPUTED = 8.0
-"""More than the operations by which a row's psi and psi' are computed on a piece."""
-
-NARROWEST = 1e-9
-"""A ramp that is narrower than this share of its distance from 0 would be lost to rounding."""
+NOISE = 1e-13  # what changes add up to may miss 0 by this share of them
+COMPUTED = 8.0  # more than the operations by which a row's psi and psi' are computed on a piece
+NARROWEST = 1e-9  # a ramp that is narrower than this share of its distance from 0 would be lost to rounding
 
 
 class Loss(ABC):
@@ -33,19 +28,13 @@ class Loss(ABC):
     """The residual of a row with score 0, where the label has two classes. None: the label is a number, and that is
     its residual."""
 
-    knots: tuple[float, ...] = ()
-    """The residuals where the slope jumps."""
-
-    slopes: tuple[float, float]
-    """The least and the largest; infinite if there is none."""
-
+    knots: tuple[float, ...] = ()  # the residuals where the slope jumps
+    slopes: tuple[float, float]  # the least and the largest; infinite if there is none
     is_step = False
     """Has the label two classes, and is psi' 0 before the only knot, which is 0, and 1 after it? Then a cut is made of
     counts of rows."""
 
-    bounds = inf, inf
-    """No |u| and no |psi*(u)| is above these."""
-
+    bounds = inf, inf  # no |u| and no |psi*(u)| is above these
     bent: float = 0.0
     """The slope up to which psi is curved; infinite if it always is, and 0 if it is straight between its knots."""
 
@@ -87,8 +76,7 @@ class Loss(ABC):
     def steepness(self) -> tuple[float, float]:
         """a and b of `size`, for the slopes of rows."""
 
-    computed = 0.0, 0.0
-    """psi*(u) and u may be sums of numbers of this size, where they are far smaller."""
+    computed = 0.0, 0.0  # psi*(u) and u may be sums of numbers of this size, where they are far smaller
 
     def size(self, mean: float, origin: float, share: float = 64.0 * UNIT) -> tuple[float, float]:
         """a + b sqrt(mean) + c mean: numbers that the mean of |u o| + |psi*(u)| and the root of the mean of u^2 do not
@@ -133,8 +121,7 @@ class Piecewise(Loss):
     """`start` is the piece before the first change, described there."""
 
     start: Piece
-    changes: tuple[Change, ...]
-    """In the order of their places, at least one."""
+    changes: tuple[Change, ...]  # in the order of their places, at least one
     origin: float | None = 1.0
 
     @cached_property
