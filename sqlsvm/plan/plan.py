@@ -17,6 +17,7 @@ from typing import Literal, TypeVar
 
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree, Link
+from sqlsvm.plan.target import centred_at
 from sqlsvm.solve.loss import SQUARED, Loss, named
 
 FACTORS = 40  # there are as many sums as pairs of them. With more factors, passes with a sample take less time.
@@ -100,6 +101,15 @@ class Plan:
             return self
         own = frozenset({self.marked_node})
         return replace(self, copied=self.copied - own, merged=self.merged - own, marked=True)
+
+    @property
+    def from_zero(self) -> "Plan":
+        """Over rows whose label is as it is, if it is a number. A table of its node has it less the centre."""
+        target, own = self.design.target, {self.label_node}
+        if not target.centre:
+            return self
+        design = replace(self.design, target=centred_at(target.label, 0.0))
+        return replace(self, design=design, copied=self.copied - own, merged=self.merged - own)
 
     @property
     def marked_node(self) -> int:

@@ -44,21 +44,21 @@ def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
 
 
 def centred_rows(plan: Plan, rows: Rows, weights: Array, scale: Scale) -> tuple[Plan, Rows]:
-    """The same of rows in memory."""
-    design = plan.design
+    """The same of rows in memory, whose label is from 0 on if it is a number: on the way over a centre that is far from
+    them labels would lose digits."""
+    design, before = plan.design, plan.design.target.centre
     if not (len(weights) and weights.sum() > 0.0 and _has_constant(design)):
-        return plan, rows
+        return plan, shifted(rows, -before) if before else rows
     origins, same = _origins_of_rows(plan, rows, weights) if scale == "standard" else NONE
-    codes = rows[CODE].astype(float)
+    codes = rows[CODE].astype(float) - before
     label = None if design.target.signed else LabelMoments(float(weights @ codes), float(weights @ (codes * codes)))
     made = _with(plan, origins, same, float(weights.sum()), label)
-    rows = dict(rows)
+    rows, after = dict(rows), made.design.target.centre
     for index, origin in origins.items():
         c = design.coordinates[index]
         there = 1.0 - rows[f"x{design.indicators[index]}"].astype(float) if index in design.indicators else 1.0
         rows[c.column] = (rows[c.column].astype(float) - origin * there) * (index not in same)
-    before, after = design.target.centre, made.design.target.centre
-    return made, rows if before == after else shifted(rows, before - after)
+    return made, shifted(rows, -after) if after else rows
 
 
 def _has_constant(design: Design) -> bool:

@@ -244,7 +244,7 @@ def _counted(
     if any(d.limited for d in plan.design.dictionaries):
         work.run(missing_tables(work, plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
-    rows = None if effort is None else small_join(work, catalog, plan.telling, effort, models)
+    rows = None if effort is None else small_join(work, catalog, plan.telling.from_zero, effort, models)
     if rows is None:
         work.run(missing_tables(work, plan))
     work.clock.begin("moments")

@@ -35,7 +35,7 @@ from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.data import Data, Key, with_weights
 from sqlsvm.run.folding import kept
-from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, read_rows, shifted, with_own_categories
+from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, read_rows, with_own_categories
 from sqlsvm.run.making import Making
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
 from sqlsvm.run.notes import BY_CHANCE, DEFAULT, DOUBLES, NAMED, PREDICTS, UNMEASURED, listed
@@ -119,15 +119,6 @@ class Groups:
             return {}
         return centres(self.work.engine, self.all.query, target.label, self.by.value)
 
-    @property
-    def from_zero(self) -> Plan:
-        """Over rows whose label is as it is, if it is a number. A table of its node has it less the centre."""
-        plan, target = self.all.plan, self.all.plan.design.target
-        if not target.centre:
-            return plan
-        own, design = {plan.label_node}, replace(plan.design, target=centred_at(target.label, 0.0))
-        return replace(plan, design=design, copied=plan.copied - own, merged=plan.merged - own)
-
     def _target(self, group: Group) -> Target:
         target = self.plan.design.target
         return centred_at(target.label, self._centres[group.value]) if group.value in self._centres else target
@@ -159,9 +150,7 @@ class Groups:
                 yield group, rows
 
     def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale, nulls: Nulls) -> Data:
-        target = self._target(group)
-        rows = shifted(rows, -target.centre) if target.centre else rows
-        design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
+        design, rows = with_own_categories(replace(self.plan.design, target=self._target(group)), rows)
         plan, rows = centred_rows(replace(self.plan, design=design), rows, rows[TIMES].astype(float), how)
         plan = with_weights(plan, weights, lambda plan: moments_of(plan, rows, rows[TIMES].astype(float)))
         weighing = class_weighted(plan.design.target, rows)
@@ -291,7 +280,7 @@ class Grouping:
     def _plan(self) -> Plan:
         """Over rows that know their fold, and tell what a choice needs. Their label is from 0 on: less a centre of all
         groups it would lose digits of a group that is far from there."""
-        plan = self.groups.from_zero
+        plan = self.groups.all.plan.from_zero
         if self._training.folds:
             from sqlsvm.run.folding import in_place, numbered
 

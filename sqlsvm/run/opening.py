@@ -30,7 +30,6 @@ from sqlsvm.rules import refuse
 from sqlsvm.run.checks import Lacking, LostClasses
 from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
-from sqlsvm.run.folding import counted_part, prepared_part
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.notes import at_random, listed
 from sqlsvm.run.training import Training
@@ -164,6 +163,8 @@ def _opened(
     if holdout is None:
         problem = prepared(work, query, training, target, effort, models=models)
     else:
+        from sqlsvm.run.folding import counted_part, prepared_part  # only here, as in run/train
+
         target = target or training.target(work.engine, query)
         left_out = counted_part(work, query, training, holdout, "holdout", target)
         problem = prepared_part(work, query, training, holdout, "train", effort, target, models=models)

@@ -17,7 +17,6 @@ from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.data import Data
 from sqlsvm.run.derived import reading
-from sqlsvm.run.folding import chosen_start
 from sqlsvm.run.indicators import Helping
 from sqlsvm.run.making import NOTHING, Making, chosen, spread
 from sqlsvm.run.modelling import database_of, trained_on
@@ -196,6 +195,8 @@ def with_start(engine: Engine, text: str, trainings: Mapping[str, Training], clo
         return trainings
     query = labelled(engine, text, replace(training, map=()), (), offload=training.offload)
     with reading(engine, query, clock) as (work, query):
+        from sqlsvm.run.folding import chosen_start  # a training that keeps no rows out does not need it
+
         start = chosen_start(work, query, training.holdout)
     return {name: replace(each, holdout=start) for name, each in trainings.items()}
 

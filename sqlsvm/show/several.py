@@ -3,22 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.text import Text
 
-from sqlsvm.ask.scored import Measures
 from sqlsvm.model.model import Model
 from sqlsvm.options import Option
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.terminal import printable
+
+if TYPE_CHECKING:
+    from sqlsvm.ask.scored import Measures
 
 
 @dataclass(frozen=True)
 class Trained:
     value: float  # of the option that varies; nan where each group has its own
     model: Model
-    holdout: Measures | None  # on the rows held out
+    holdout: "Measures | None"  # on the rows held out
     above_next: float | None  # the share of the rows where the score is above that of the model for the next quantile
     selected: bool
     kept: bool = True  # is it one of the models that are stored?

@@ -36,7 +36,7 @@ def _value(name: str, values: Any) -> Any:
         words = domain.words if isinstance(domain, Choice) else ("no such word",)
         return next(word for word in words if word in values)
     if isinstance(values, Has):
-        return (f"{values.start}orders",)
+        return (f"{values.start if isinstance(values.start, str) else values.start[0]}orders",)
     if values in (GIVEN, MISSING):
         return {GIVEN: 3, MISSING: None}[values]
     return "2024-01-01" if isinstance(values, Start) else values.words[0]
