@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from math import inf
+from math import inf, isinf
 from typing import Any
 
 from sqlglot import exp
@@ -12,6 +12,7 @@ from sqlsvm.maps.boosting import EVERY
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model
 from sqlsvm.terminal import printable
+from sqlsvm.times import DATES, TIMES, TimeKind
 
 MOST, NAMED = 5, 4  # leaves, and categories of a condition
 Ends = Mapping[str, tuple[float, float]]
@@ -27,7 +28,8 @@ def leaves(model: Model) -> Iterator[str]:
         for name, text in each.formulas.items() if each.takes_nulls else ():
             for tree in formula.addends(formula.tree(text)):
                 for ends, value in _ends_of(tree, each, {}):
-                    found[" and ".join(_said(each, *own) for own in ends.items())] += weights[name] * value
+                    said = " and ".join(_said(each, *own, model.trained_on.times) for own in ends.items())
+                    found[said] += weights[name] * value
     for said, value in sorted(found.items(), key=lambda leaf: -abs(leaf[1]))[:MOST]:
         yield f"{value:+.3g} if {printable(said)}"
 
@@ -46,7 +48,7 @@ def _ends_of(node: Any, each: Mapped, known: Ends) -> Iterator[tuple[Ends, float
     yield from _ends_of(above, each, {**known, name: (max(low, end), high)})
 
 
-def _said(each: Mapped, name: str, ends: tuple[float, float]) -> str:
+def _said(each: Mapped, name: str, ends: tuple[float, float], times: Mapping[str, TimeKind]) -> str:
     low, high = ends
     if low == EVERY or (low == -inf and high == EVERY):
         return f"{name} is {'NULL' if low == EVERY else 'known'}"
@@ -57,6 +59,8 @@ def _said(each: Mapped, name: str, ends: tuple[float, float]) -> str:
         others = ["another"] if low <= 0.0 < high else []
         more = [f"{len(own) - NAMED} more"] if len(own) > NAMED else []
         return f"{name} is {' or '.join([*own[:NAMED], *more, *others])}"
+    kind = times.get(name)
+    above, below = (f"{x:g}" if kind not in DATES or isinf(x) else TIMES[kind].written(x) for x in ends)
     if low == -inf or high == inf:
-        return f"{name} < {high:g}" if low == -inf else f"{name} >= {low:g}"
-    return f"{low:g} <= {name} < {high:g}"
+        return f"{name} < {below}" if low == -inf else f"{name} >= {above}"
+    return f"{above} <= {name} < {below}"

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -415,6 +415,20 @@ def test_trees_find_what_curves_do_not(engine: Engine) -> None:
     number = text.format("ABS(t.x - 1000) * t.z AS y")
     linear, grown = (train(engine, "m", number, training(loss="squared", map=map)) for map in ((), ("trees:20:6",)))
     assert grown.objective < 0.5 * linear.objective
+
+
+def test_leaves_say_dates_as_dates(duckdb: Engine) -> None:
+    days = np.arange(400)
+    dates = np.datetime64("2020-01-01") + days
+    build(duckdb, "CREATE TABLE born (y BOOLEAN, day DATE)")
+    duckdb.copy_in(meant(duckdb, "born"), {"y": (days >= 100) & (days < 250), "day": dates.astype(object)})
+    svc = RelationalSVC(map=["trees:3:4"], lam=1e-3).fit(duckdb, "SELECT b.y, b.day FROM born b", "y")
+    ends = {word for line in leaves(svc.model_) for word in line.split() if word.startswith("20")}
+    assert ends
+    assert all(min(abs(date.fromisoformat(end) - split).days for split in SPLITS_OF_DATES) < 12 for end in ends)
+
+
+SPLITS_OF_DATES = date(2020, 4, 10), date(2020, 9, 7)
 
 
 def test_trees_that_add_nothing_are_left_out(duckdb: Engine) -> None:
