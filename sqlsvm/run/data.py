@@ -286,8 +286,18 @@ def _against(problem: Data, code: int) -> Data:
     if problem.raw is not None:
         negative = rows_in_memory(own, problem.raw, problem.raw[TIMES].astype(float)).total_negative
     elif code != target.chosen and not np.isnan(negative).all():
+        weighing = _weighing(own) if problem.drawn is not None else own
         with work.scratch():
-            work.run(missing_tables(work, plan))  # where the rows are in memory there are none
-            negative = read_moments(work, own, frozenset({"negative"})).total_negative
+            work.run(missing_tables(work, weighing))  # where the rows are in memory there are none
+            negative = read_moments(work, weighing, frozenset({"negative"})).total_negative
     n_negative = sum(moments.of_codes) - moments.of_codes[code - 1]
     return replace(problem, plan=own, moments=replace(moments, n_negative=n_negative, total_negative=negative))
+
+
+def _weighing(plan: Plan) -> Plan:
+    """Over the rows that weigh something, as those in memory are. Others may have NaN, and 0 NaN is not 0."""
+    query, weight = plan.tree.query, plan.design.weight
+    if weight is None:
+        return plan
+    query = query.where(weight.relation, sql.more(weight.expression.copy(), 0.0))
+    return replace(plan, tree=replace(plan.tree, query=query))
