@@ -38,8 +38,7 @@ def apart(plan: Plan) -> Plan | None:
     if len(plan.tree.leading(node)) > 1:
         return None
     method = "grid" if plan.method == "sketch" else plan.method
-    alone = frozenset({node})
-    return replace(plan, method=method, copied=plan.copied - alone, merged=plan.merged - alone, placed={})
+    return replace(plan.in_place(), method=method, placed={})
 
 
 def are_rows(plan: Plan) -> bool:

@@ -99,17 +99,20 @@ class Plan:
         """The same with marks, if its query has any. The rows that have them are read in place."""
         if not self.tree.query.marks:
             return self
-        own = frozenset({self.marked_node})
-        return replace(self, copied=self.copied - own, merged=self.merged - own, marked=True)
+        return replace(self.in_place(self.marked_node), marked=True)
 
     @property
     def from_zero(self) -> "Plan":
         """Over rows whose label is as it is, if it is a number. A table of its node has it less the centre."""
-        target, own = self.design.target, {self.label_node}
+        target = self.design.target
         if not target.centre:
             return self
-        design = replace(self.design, target=centred_at(target.label, 0.0))
-        return replace(self, design=design, copied=self.copied - own, merged=self.merged - own)
+        return replace(self.in_place(), design=replace(self.design, target=centred_at(target.label, 0.0)))
+
+    def in_place(self, node: int | None = None) -> "Plan":
+        """The same, which reads a node, or that of the label, from its own relations."""
+        own = frozenset({self.label_node if node is None else node})
+        return replace(self, copied=self.copied - own, merged=self.merged - own)
 
     @property
     def marked_node(self) -> int:

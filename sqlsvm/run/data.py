@@ -149,8 +149,8 @@ class Data:
     part: Rows | None = None  # the rows of a part of the join that is only measured, if they are in memory
     key: Key = ALL
     raw: Rows | None = None
-    """The rows of `drawn` in a group as they were read, with the part of each, where folds are to come. The tables have
-    more categories than these rows."""
+    """The rows of `drawn` as they were read, where sums over a class of several are needed. In a group with the part of
+    each, where folds are to come: the tables have more categories than these rows."""
     split: Split | None = None  # how folds in time part the rows of all groups
 
     @property
@@ -190,7 +190,8 @@ def prepared(
     covariances = {name: _moved(plan.design, each) for name, each in covariances.items()}
     how = scaling(plan.design, moments, options.scale)
     drawn = None if rows is None else read_rows(how, rows, rows[TIMES].astype(float))
-    return Data(work, query, catalog, plan, moments, how, covariances, drawn)
+    raw = rows if plan.design.target.classes else None
+    return Data(work, query, catalog, plan, moments, how, covariances, drawn, raw=raw)
 
 
 def _moved(design: Design, covariance: Array) -> Array:
@@ -286,18 +287,7 @@ def _against(problem: Data, code: int) -> Data:
     if problem.raw is not None:
         negative = rows_in_memory(own, problem.raw, problem.raw[TIMES].astype(float)).total_negative
     elif code != target.chosen and not np.isnan(negative).all():
-        weighing = _weighing(own) if problem.drawn is not None else own
         with work.scratch():
-            work.run(missing_tables(work, weighing))  # where the rows are in memory there are none
-            negative = read_moments(work, weighing, frozenset({"negative"})).total_negative
+            negative = read_moments(work, own, frozenset({"negative"})).total_negative
     n_negative = sum(moments.of_codes) - moments.of_codes[code - 1]
     return replace(problem, plan=own, moments=replace(moments, n_negative=n_negative, total_negative=negative))
-
-
-def _weighing(plan: Plan) -> Plan:
-    """Over the rows that weigh something, as those in memory are. Others may have NaN, and 0 NaN is not 0."""
-    query, weight = plan.tree.query, plan.design.weight
-    if weight is None:
-        return plan
-    query = query.where(weight.relation, sql.more(weight.expression.copy(), 0.0))
-    return replace(plan, tree=replace(plan.tree, query=query))

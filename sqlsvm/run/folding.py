@@ -35,7 +35,7 @@ from sqlsvm.run import in_memory
 from sqlsvm.run.checks import Lacking, LostClasses, check_rows
 from sqlsvm.run.data import Data, prepared, weighted
 from sqlsvm.run.derived import derived
-from sqlsvm.run.in_memory import Drawn, read_rows
+from sqlsvm.run.in_memory import read_rows
 from sqlsvm.run.join_oracle import Made, again, can_keep_apart, of_these
 from sqlsvm.run.measuring import asked_moments, moments_of, read_moments
 from sqlsvm.run.notes import UNMEASURED
@@ -147,28 +147,26 @@ class Folded:
         of each training."""
         if self.rows is not None or not can_keep_apart(self.problem, len(self.rounds)):
             return []
-        return again(replace(self.problem, plan=in_place(self.problem.plan)), loss, state, points)
+        return again(replace(self.problem, plan=self.problem.plan.in_place()), loss, state, points)
 
     @contextmanager
     def without(self, fold: int) -> Iterator[Data]:
         trains = self.rounds[fold].trains
         with self._on(trains, f"fold {fold + 1} of {len(self.rounds)} leaves to train on", self.counted) as found:
-            yield replace(found, drawn=self._read(trains), key=self.problem.key._replace(fold=fold))
+            rest = self._chosen(trains)
+            drawn = read_rows(self.problem.scaling, rest, rest[TIMES].astype(float)) if rest else None
+            yield replace(found, drawn=drawn, raw=rest, key=self.problem.key._replace(fold=fold))
 
     @contextmanager
     def within(self, fold: int) -> Iterator[Data]:
         """What is measured has no class weights."""
         measures, said = self.rounds[fold].measures, f"fold {fold + 1} of {len(self.rounds)} has"
         with self._on(measures, said, self.alone, ALIKE) as found:
-            yield replace(found, part=self._measured(measures), key=self.problem.key._replace(fold=fold))
-
-    def _read(self, parts: Parts) -> Drawn | None:
-        """The rows in memory of these parts."""
-        rest = self._chosen(parts)
-        return read_rows(self.problem.scaling, rest, rest[TIMES].astype(float)) if rest else None
+            part = self._measured(measures)
+            yield replace(found, part=part, raw=part, key=self.problem.key._replace(fold=fold))
 
     def _measured(self, parts: Parts) -> Rows | None:
-        """The same, without the weights of classes."""
+        """The rows in memory of these parts, without the weights of classes."""
         part = self._chosen(parts)
         return part and {**part, TIMES: in_memory.without_class_weights(self.problem.plan.design.target, part)}
 
@@ -209,18 +207,17 @@ def _checked(plan: Plan, moments: Moments, said: str) -> Moments:
 
 def folded(data: Data, folds: Folds, measured: frozenset[str]) -> Folded:
     """A small join is read once more. Rows of a group that are in memory know their fold already."""
-    if data.raw is not None:
-        return Folded(
-            replace(data, drawn=None), data.split.rounds if data.split else folds.rounds, measured, rows=data.raw
-        )
+    if data.in_group and data.raw is not None:
+        rounds = data.split.rounds if data.split else folds.rounds
+        return Folded(replace(data, drawn=None), rounds, measured, rows=data.raw)
     work, (plan, rounds) = data.work, numbered(data, folds)
-    counted = alone = asked_moments(work, in_place(plan), measured)
+    counted = alone = asked_moments(work, plan.in_place(), measured)
     if plan.design.target.weighted:
-        alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
+        alone = asked_moments(work, weighted(plan.in_place(), ALIKE), measured)
     read = (
         None
         if data.drawn is None
-        else weighing_rows(work, data.catalog, in_place(plan), len(data.drawn.weights), apart=True)
+        else weighing_rows(work, data.catalog, plan.in_place(), len(data.drawn.weights), apart=True)
     )
     return Folded(replace(data, plan=plan, drawn=None), rounds, measured, counted, alone, read)
 
@@ -236,12 +233,6 @@ def numbered(data: Data, folds: Folds) -> tuple[Plan, tuple[Round, ...]]:
     work.drop([t for t in work.tables if t == node_table(data.plan.label_node)])
     tree = replace(data.plan.tree, query=derived(work, query, alias, ROWS, "with their folds", number))
     return replace(data.plan, tree=tree, split=FOLD), split.rounds
-
-
-def in_place(plan: Plan) -> Plan:
-    """The plan that reads the label's node from its own relation."""
-    own = frozenset({plan.label_node})
-    return replace(plan, copied=plan.copied - own, merged=plan.merged - own)
 
 
 # -- the trainings without each fold -----------------------------------------------------------------------------------

@@ -282,10 +282,10 @@ class Grouping:
         groups it would lose digits of a group that is far from there."""
         plan = self.groups.all.plan.from_zero
         if self._training.folds:
-            from sqlsvm.run.folding import in_place, numbered
+            from sqlsvm.run.folding import numbered
 
             numbers, _ = numbered(replace(self.groups.all, plan=plan), self._training.parts)
-            plan = in_place(numbers)
+            plan = numbers.in_place()
         return plan.telling if self._training.reads_parts else plan
 
     def _opened(self, group: Group, rows: Rows | None) -> AbstractContextManager[Data]:

@@ -25,7 +25,7 @@ from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.design import OTHER
 from sqlsvm.report.gather import gather
 from sqlsvm.run import groups
-from sqlsvm.run.data import Data
+from sqlsvm.run.data import Data, against_others
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
@@ -36,7 +36,7 @@ from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, sensible, training, wish_of
 from tests.typed import asked as fetched
-from tests.typed import typed
+from tests.typed import meant, typed
 
 pytestmark = pytest.mark.either
 
@@ -575,3 +575,27 @@ def test_groups_of_random_worlds(shared_engine: Engine) -> None:
                 assert_beside_liblinear(part, rows)
                 seen += 1
     assert seen > 2
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_sums_of_a_class_are_over_the_rows_of_a_fold(
+    duckdb: Engine, monkeypatch: pytest.MonkeyPatch, by: str | None
+) -> None:
+    """That of the intercept is how many they are. In a group it was that of all folds: cuts at 0 were wrong."""
+    seen = list[Data]()
+
+    def each_class(data: Data) -> list[Data]:
+        seen.extend(made := against_others(data))
+        return made
+
+    monkeypatch.setattr("sqlsvm.run.problems.against_others", each_class)
+    x = np.random.default_rng(3).normal(size=240)
+    y = np.array(["a", "b", "c"], dtype=object)[np.digitize(x, [-0.5, 0.5])]
+    build(duckdb, "CREATE TABLE t (y TEXT, x FLOAT8, g INT)")
+    duckdb.copy_in(meant(duckdb, "t"), {"y": y, "x": x, "g": np.arange(240) % 2})
+    asked = training(by=by, lam=0.1, folds=3, intercept="free")
+    (model,) = trained(duckdb, "SELECT t.y, t.x, t.g FROM t", {"m": asked})
+    assert model.converged
+    assert {each.key.fold for each in seen} == {None, 0, 1, 2}
+    for each in seen:
+        assert each.moments.total_negative[0] == each.moments.n_negative
