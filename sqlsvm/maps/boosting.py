@@ -77,9 +77,8 @@ class Boosting:
         while len(found) < min(trees, best + PATIENCE * self.y.shape[1]) and failed < self.y.shape[1]:
             turn = (len(found) + failed) % self.y.shape[1]
             scores, y = self.scores[:, turn], self.y[:, turn]
-            chance = 1.0 / (1.0 + np.exp(-scores))
-            slopes, curvatures = (chance - (y > 0.0), chance * (1.0 - chance)) if self.signed else (scores - y, None)
-            root = self._grown(places, slopes, np.ones(len(y)) if curvatures is None else curvatures, leaves)
+            slopes, curvatures = self._bent(scores, y)
+            root = self._grown(places, slopes, curvatures, leaves)
             if root.halves is None:
                 failed += 1
                 continue
@@ -90,6 +89,13 @@ class Boosting:
                 best, least, scores_there = len(found), loss, self.scores.copy()
         self.scores = scores_there
         return found[:best]
+
+    def _bent(self, scores: Array, y: Array) -> tuple[Array, Array]:
+        """The slope and the curvature of the loss of each row."""
+        if not self.signed:
+            return scores - y, np.ones(len(y))
+        chance = 1.0 / (1.0 + np.exp(-scores))
+        return chance - (y > 0.0), chance * (1.0 - chance)
 
     def _loss(self) -> float:
         """Of the other rows."""
@@ -125,12 +131,8 @@ class Boosting:
         gains[(below < self.least) | (above < self.least)] = 0.0
         at = np.unravel_index(int(gains.argmax()), gains.shape)
         if gains[at] > 1e-9 * (1.0 + abs(slope)):
-            leaf.gain, leaf.missing_left, leaf.column, leaf.place = (
-                float(gains[at]),
-                bool(at[0]),
-                int(at[1]),
-                int(at[2]),
-            )
+            leaf.gain = float(gains[at])
+            leaf.missing_left, leaf.column, leaf.place = bool(at[0]), int(at[1]), int(at[2])
         return leaf
 
     def _tree(self, leaf: _Leaf, columns: Rows, scores: Array) -> Tree:
