@@ -109,6 +109,13 @@ def other_query(context: click.Context, parameter: click.Parameter, value: str |
     return _query_text(context, parameter, value) if value else None
 
 
+def rows_text(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """`-` and a file of SQL, as for --query; other files are data, which the engine reads."""
+    if value and (value == "-" or (value.endswith(".sql") and os.path.exists(value))):
+        return _read(value, "the input")
+    return value
+
+
 def _read(name: str, what: str) -> str:
     try:
         with click.open_file(name, encoding="utf-8-sig") as file:

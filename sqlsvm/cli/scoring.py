@@ -8,7 +8,16 @@ from unicodedata import category
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, show_either, writing
-from sqlsvm.cli.options import declared, json_wanted, models_database, option, other_query, together, trust_wanted
+from sqlsvm.cli.options import (
+    declared,
+    json_wanted,
+    models_database,
+    option,
+    other_query,
+    rows_text,
+    together,
+    trust_wanted,
+)
 from sqlsvm.cli.stored import Which, file_wanted, rebind_wanted, which
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream
@@ -33,7 +42,11 @@ other_rows = together(
     option("--query", "query", metavar="FILE|SQL", callback=other_query, help="Measure on the rows of this query."),
     option("--where", "condition", metavar="CONDITION", help="Measure on the rows of its query that meet this."),
     option(
-        "--input", "rows", metavar="TABLE|SELECT|FILE", help="Measure on rows with columns named as they are there."
+        "--input",
+        "rows",
+        metavar="TABLE|SELECT|FILE",
+        callback=rows_text,
+        help="Measure on rows with columns named as they are there.",
     ),
 )
 
@@ -131,7 +144,9 @@ targets = together(
     ),
 )
 @which(rows_database, file_wanted, rebind_wanted)
-@click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
+@click.option(
+    "--input", "rows", metavar="TABLE|SELECT|FILE", callback=rows_text, help="Rows with columns named as the features."
+)
 @targets
 @click.option(
     "--probability",

@@ -302,6 +302,14 @@ def no_file(kind: str, folder: Path) -> Iterator[tuple[str, int, int]]:
         os.close(writing)
 
 
+def test_the_input_is_a_file_of_sql(trained: Trained, tmp_path: Path) -> None:
+    """As the query may be one. Other files are data."""
+    rows = "SELECT 2 AS x, 'in' AS tone, 0.5 AS z"
+    (tmp_path / "rows.sql").write_text(f"{rows};\n")
+    common = ("predict", "model", "--dsn", trained.dsn, "--input")
+    assert answer(*common, tmp_path / "rows.sql") == answer(*common, rows)
+
+
 @pytest.mark.parametrize("kind", ["fifo", "device", "descriptor"])
 def test_predictions_to_what_is_no_file(trained: Trained, tmp_path: Path, kind: str) -> None:
     """It is written to and stays what it is. No option is needed for that: nothing is replaced."""
