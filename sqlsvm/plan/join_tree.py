@@ -16,7 +16,7 @@ from math import prod
 from typing import Literal, Protocol
 
 from sqlsvm.query import FeatureQuery, Term
-from sqlsvm.query.ir import Variable, join_variables
+from sqlsvm.query.ir import Variable, join_variables, leader_of, reached
 from sqlsvm.query.rewrites.left_joins import inner
 
 EdgeKind = Literal["foreign-key", "many-to-many"]
@@ -155,11 +155,7 @@ class JoinTree:
 
     def beyond(self, node: int, edge: Edge) -> Iterator[int]:
         """A node, and all others on its side of an edge."""
-        todo = [(node, edge)]
-        while todo:
-            node, edge = todo.pop()
-            yield node
-            todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e != edge)
+        yield from reached(node, lambda at: (e.other(at) for e in self.edges_of(at) if e != edge))
 
     def nodes_of(self, node: int) -> str | None:
         """The relation of whose rows a node has the nodes on the lines of a bridge."""
@@ -243,13 +239,7 @@ class JoinTree:
 
     def side(self, link: Link, bag: int) -> tuple[int, ...]:
         """The bags that stay connected with this one when a link of it is cut."""
-        side, todo = [bag], [(bag, link)]
-        while todo:
-            here, link = todo.pop()
-            beyond = [(each.other(here), each) for each in self.links_of(here, link)]
-            side += [other for other, _ in beyond]
-            todo += beyond
-        return tuple(sorted(side))
+        return tuple(sorted(reached(bag, lambda at: (each.other(at) for each in self.links_of(at, link)))))
 
 
 def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
@@ -337,18 +327,11 @@ def _weights(held: Sequence[set[int]]) -> Counter[Pair]:
 
 def _heaviest(size: int, weights: Counter[Pair]) -> frozenset[Pair]:
     """Kruskal. What is not connected then is by pairs that share nothing; they are cross products."""
-    leader = list(range(size))
-
-    def find(block: int) -> int:
-        while leader[block] != block:
-            leader[block] = block = leader[leader[block]]
-        return block
-
-    chosen = set()
+    chosen, leaders = set[Pair](), dict[int, int]()
     for a, b in (*sorted(weights, key=lambda pair: (-weights[pair], pair)), *((0, block) for block in range(1, size))):
-        if (first := find(a)) != (second := find(b)):
+        if (first := leader_of(a, leaders)) != (second := leader_of(b, leaders)):
             chosen.add((a, b))
-            leader[second] = first
+            leaders[second] = first
     return frozenset(chosen)
 
 
@@ -464,12 +447,9 @@ def _groupings(blocks: tuple[Block, ...]) -> Iterator[tuple[Block, ...]]:
 
 
 def _connected(block: Block, variables: tuple[Variable, ...]) -> bool:
-    reached = {block[0]}
-    while True:
-        more = {a for v in variables if v.holders & reached for a in v.holders if a in block} - reached
-        if not more:
-            return reached == set(block)
-        reached |= more
+    shared = [v.holders.intersection(block) for v in variables]
+    found = reached(block[0], lambda alias: (other for own in shared if alias in own for other in own))
+    return len(found) == len(block)
 
 
 def _total(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> tuple[float, int]:

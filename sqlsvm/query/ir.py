@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from sqlglot import exp
 
@@ -471,23 +471,44 @@ class Variable:
         return tuple(t for t in self.terms if t.relation == alias)
 
 
+T = TypeVar("T")
+
+
+def reached(start: T, beyond: Callable[[T], Iterable[T]]) -> dict[T, T]:
+    """What a walk over a graph finds, nearest first, each with the one before it; the start has itself."""
+    before, todo = {start: start}, [start]
+    for node in todo:
+        for other in beyond(node):
+            if other not in before:
+                before[other] = node
+                todo.append(other)
+    return before
+
+
+def way_to(end: T, before: Mapping[T, T]) -> list[T]:
+    """From the end of a walk back to its start."""
+    way = [end]
+    while before[way[-1]] != way[-1]:
+        way.append(before[way[-1]])
+    return way
+
+
+def leader_of(each: T, leaders: dict[T, T]) -> T:
+    """The one that stands for all that are known to be the same (union-find)."""
+    while (leader := leaders.setdefault(each, each)) != each:
+        each = leader
+    return each
+
+
 def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
-    """Union-find over the sides of the equalities. A LEFT JOIN is one on the number of what it finds."""
-    leader: dict[Term, Term] = {}
-
-    def find(term: Term) -> Term:
-        leader.setdefault(term, term)
-        while leader[term] != term:
-            term = leader[term]
-        return term
-
+    """The classes of the sides of the equalities. A LEFT JOIN is one on the number of what it finds."""
+    leaders: dict[Term, Term] = {}
     for equality in (*query.equalities, *(j.found for j in query.left_joins)):
-        left, right = find(equality.left), find(equality.right)
-        if left != right:
-            leader[right] = left
+        left, right = leader_of(equality.left, leaders), leader_of(equality.right, leaders)
+        leaders[right] = left
     classes: dict[Term, list[Term]] = {}
-    for term in list(leader):
-        classes.setdefault(find(term), []).append(term)
+    for term in list(leaders):
+        classes.setdefault(leader_of(term, leaders), []).append(term)
     return tuple(Variable(i, tuple(terms)) for i, terms in enumerate(classes.values()))
 
 

@@ -11,7 +11,7 @@ from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.guards import Fragment
-from sqlsvm.query.ir import Equality, LeftJoin, Spanning, Term
+from sqlsvm.query.ir import Equality, LeftJoin, Spanning, Term, reached
 from sqlsvm.query.names import Scope, Visible, relations_in
 from sqlsvm.query.sources import Source
 
@@ -228,14 +228,8 @@ def _left_join(joins: Joins, alias: str, own: Iterable[Equality]) -> LeftJoin:
 
 def _equal_terms(start: Term, equalities: Iterable[Equality], allowed: list[str]) -> dict[str, Term]:
     """For each allowed relation a term that is equal to `start`. For the relation of `start` this is `start` itself."""
-    found, pending = {start.relation: start}, [start]
-    seen = {start}
-    while pending:
-        term = pending.pop(0)
-        for equality in equalities:
-            for one, other in ((equality.left, equality.right), (equality.right, equality.left)):
-                if one == term and other not in seen and other.relation in allowed:
-                    seen.add(other)
-                    pending.append(other)
-                    found.setdefault(other.relation, other)
+    sides = [pair for e in equalities for pair in ((e.left, e.right), (e.right, e.left)) if pair[1].relation in allowed]
+    found: dict[str, Term] = {}
+    for term in reached(start, lambda term: (other for one, other in sides if one == term)):
+        found.setdefault(term.relation, term)
     return found

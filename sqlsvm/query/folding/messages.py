@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.query.folding.values import Carried, Total, owner, summed
-from sqlsvm.query.ir import Equality, FeatureQuery, Parsed, Term
+from sqlsvm.query.ir import Equality, FeatureQuery, Parsed, Term, reached, way_to
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.rows import render, row_of_nulls
 
@@ -94,21 +94,13 @@ def multiplies(query: Parsed, unique: Unique) -> bool:
     if any(len(block) > 1 for block in found.blocks):
         return True
     known = cache(unique)
-    return not any(_finds_all(found, root, known) for root in found.blocks)
 
-
-def _finds_all(found: Blocks, root: Block, unique: Unique) -> bool:
-    seen, pending = {root}, [root]
-    while pending:
-        block = pending.pop()
+    def finds(block: Block) -> Iterator[Block]:
         for other in found.neighbours(block):
-            if other not in seen:
-                (alias,) = other
-                if not unique(alias, tuple(e.right for e in found.between(block, other))):
-                    return False
-                seen.add(other)
-                pending.append(other)
-    return len(seen) == len(found.blocks)
+            if all(known(alias, tuple(e.right for e in found.between(block, other))) for alias in other):
+                yield other
+
+    return not any(len(reached(root, finds)) == len(found.blocks) for root in found.blocks)
 
 
 def _of_left_joins(query: FeatureQuery) -> Iterator[Collection[str]]:
@@ -135,19 +127,8 @@ def _merged(found: Blocks, aliases: Collection[str]) -> Blocks:
 
 def _path(found: Blocks, start: Block, end: Block) -> list[Block]:
     """The blocks on one of the shortest paths; none if they are not connected."""
-    before: dict[Block, Block | None] = {start: None}
-    pending = [start]
-    while pending:
-        block = pending.pop(0)
-        for other in found.neighbours(block):
-            if other not in before:
-                before[other] = block
-                pending.append(other)
-    path, at = list[Block](), end if end in before else None
-    while at is not None:
-        path.append(at)
-        at = before[at]
-    return path
+    before = reached(start, found.neighbours)
+    return way_to(end, before) if end in before else []
 
 
 def _cycle(found: Blocks) -> Block:

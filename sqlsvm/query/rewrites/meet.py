@@ -29,6 +29,8 @@ from sqlsvm.query.ir import (
     Relation,
     Term,
     inner_variables,
+    reached,
+    way_to,
 )
 from sqlsvm.query.names import meant, relations_in
 from sqlsvm.query.sources import from_items
@@ -172,24 +174,19 @@ class _Meeting:
 
     def path(self, start: str, wanted: Sequence[str]) -> list[Step] | None:
         """The steps to all wanted relations, and to no others; None if there are none."""
-        reached, steps, done = {start: None}, dict[str, Step](), False
-        while not done and not reached.keys() >= set(wanted):
-            done = True
-            for step in [s for alias in reached for s in self._steps(alias) if s.relation not in reached]:
-                if step.relation not in reached and self.facts.is_key(self.query, step.relation, step.key):
-                    reached[step.relation] = None
+        steps: dict[str, Step] = {}
+
+        def beyond(alias: str) -> Iterator[str]:
+            for step in self._steps(alias) if not {start, *steps} >= set(wanted) else ():
+                if step.relation not in (start, *steps) and self.facts.is_key(self.query, step.relation, step.key):
                     steps[step.relation] = step
-                    done = False
-        if not reached.keys() >= set(wanted):
+                    yield step.relation
+
+        before = reached(start, beyond)
+        if not before.keys() >= set(wanted):
             return None
-        needed: dict[str, Step] = {}
-        for alias in wanted:
-            way: list[Step] = []
-            while alias != start:
-                way.append(steps[alias])
-                alias = steps[alias].start
-            needed |= {step.relation: step for step in reversed(way)}
-        return list(needed.values())
+        needed = dict.fromkeys(other for alias in wanted for other in way_to(alias, before)[-2::-1])
+        return [steps[alias] for alias in needed]
 
     def _steps(self, alias: str) -> Iterator[Step]:
         found: dict[str, list[tuple[Term, Term]]] = {}
