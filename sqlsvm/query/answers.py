@@ -29,14 +29,9 @@ from sqlsvm.query.forms import outer_expressions
 from sqlsvm.query.guards import Fragment, is_aggregate
 from sqlsvm.query.ir import ANSWER, VALUE
 from sqlsvm.query.line import AT, HIGH, NODE, POINT, End, is_, point_nodes, slots, spanning_nodes
+from sqlsvm.query.sources import without
 
-
-def bare(asked: exp.Select) -> exp.Select:
-    """Without its order and limit."""
-    found = asked.copy()
-    for clause in ("limit", "order"):
-        found.set(clause, None)
-    return found
+_FIRST = "limit", "order"
 
 
 def first_of(asked: exp.Select) -> list[exp.Ordered] | None:
@@ -63,7 +58,8 @@ def first_rows(question: Question, asker: Asker, outputs: sql.Named, order: Sequ
     values = [(value.copy(), f"y{i}") for i, (value, _) in enumerate(outputs)]
     point = [(question.point.copy(), "v")] if question.point else []
     rows = question.points([*point, *values, (_number(question, order), "n")])
-    best = _upto(question, asker, *ends[0]) if ends else _last(keys)
+    last = [(sql.largest("n"), "n")]
+    best = _upto(question, asker, *ends[0]) if ends else sql.grouped(sql.columns(keys), last, sql.table("found"))
     names = sql.columns([*keys, *question.end_names], "q")
     kept: sql.Named = [(sql.column(f"y{i}", "p"), name) for i, (_, name) in enumerate(outputs)]
     found = shown(names, kept, sql.derived(best, "q"))
@@ -80,10 +76,6 @@ def _number(question: Question, order: Sequence[exp.Ordered]) -> exp.Window:
     ]
     by = [key.copy() for key, _ in question.keys]
     return exp.Window(this=exp.RowNumber(), partition_by=by or None, order=exp.Order(expressions=turned))
-
-
-def _last(keys: Sequence[str]) -> exp.Select:
-    return sql.grouped(sql.columns(keys), [(sql.largest("n"), "n")], sql.table("found"))
 
 
 def _upto(question: Question, asker: Asker, end: End, name: str) -> exp.Select:
@@ -122,12 +114,8 @@ class Answers:
     asked: list[exp.Expression] = field(default_factory=list)
 
     @property
-    def keys(self) -> list[str]:
-        return self.question.key_names
-
-    @property
-    def ends(self) -> list[str]:
-        return self.question.end_names
+    def names(self) -> list[str]:
+        return [*self.question.key_names, *self.question.end_names]
 
     @property
     def inputs(self) -> list[str]:
@@ -146,15 +134,15 @@ class Answers:
 
     def joined(self, rows: exp.Select, asker: Asker) -> exp.Select:
         results: sql.Named = [(sql.column(f"a{i}", "r"), f"{VALUE}_a{i}") for i in range(len(self.asked))]
-        names = sql.columns([*self.keys, *self.ends], "r")
+        names = sql.columns(self.names, "r")
         return _with(rows, self.question, shown(names, results, sql.derived(self._found(asker), "r")), self.alias)
 
     def _found(self, asker: Asker) -> exp.Select:
         if not self.question.ends:
             results = [(asked, f"a{i}") for i, asked in enumerate(self.asked)]
-            return sql.grouped(sql.columns(self.keys), results, sql.derived(self._rows([]), "v"))
+            return sql.grouped(sql.columns(self.names), results, sql.derived(self._rows([]), "v"))
         questions = self.question.questions(asker.item)
-        return self._running(questions) if len(self.ends) == 1 else self._merged(questions, asker)
+        return self._running(questions) if len(self.question.ends) == 1 else self._merged(questions, asker)
 
     def _rows(self, more: sql.Named) -> exp.Select:
         """Rows of the question, with what is aggregated."""
@@ -167,10 +155,10 @@ class Answers:
         (end,) = self.question.ends
         assert self.question.point
         points = self._rows([(self.question.point.copy(), "e0"), (sql.integer(AT), "place")])
-        asking = sql.select([*sql.columns([*self.keys, "e0"]), (sql.integer(end.place), "place"), *self._nothing()])
+        asking = sql.select([*sql.columns(self.names), (sql.integer(end.place), "place"), *self._nothing()])
         line = sql.union_all(points, asking.from_(sql.derived(questions, "q")))
         runs = [(a.copy(), f"a{i}") for i, a in enumerate(self.asked)]
-        return end.questions(line, self.keys, "e0", [*self.keys, "e0"], runs)
+        return end.questions(line, self.question.key_names, "e0", self.names, runs)
 
     def _nothing(self) -> sql.Named:
         return [(exp.null(), name) for name in self.inputs]
@@ -178,9 +166,8 @@ class Answers:
     # -- two ends ------------------------------------------------------------------------------------------------------
 
     def _merged(self, questions: exp.Select, asker: Asker) -> exp.Select:
-        names = [*self.keys, *self.ends]
         kinds = {end.kind for end in self.question.ends}
-        nodes = spanning_nodes(sql.table("slots"), names, kinds, FAN)
+        nodes = spanning_nodes(sql.table("slots"), self.names, kinds, FAN)
         partial = [part for a in self.asked for part in _parts(a)]
         parts = list(dict.fromkeys(partial))
         inner = [(part.copy(), f"p{i}") for i, part in enumerate(parts)]
@@ -192,21 +179,20 @@ class Answers:
         met = sql.join(of_intervals, sql.derived(by_node, "n"), sql.same([NODE], "q", "n"))
         results = [(_whole(a, parts), f"a{i}") for i, a in enumerate(self.asked)]
         typed = [(exp.cast(e, t) if t else e, n) for (e, n), t in zip(results, self._types(asker), strict=True)]
-        found = sql.also(met, [*sql.columns(names, "q"), *typed])
-        found = sql.group(found, [sql.column(n, "q") for n in names])
-        return found.with_(
-            "slots", slots(self._ends_and_points(questions), self.keys, [*self.ends, *self.inputs]), materialized=True
-        )
+        found = sql.also(met, [*sql.columns(self.names, "q"), *typed])
+        found = sql.group(found, [sql.column(n, "q") for n in self.names])
+        line, kept = self._ends_and_points(questions), [*self.question.end_names, *self.inputs]
+        return found.with_("slots", slots(line, self.question.key_names, kept), materialized=True)
 
     def _ends_and_points(self, questions: exp.Select) -> exp.Query:
         """The points stand in the middle, so that each NULL has the type of a column of its neighbour."""
         assert self.question.point
-        more = [*((exp.null(), e) for e in self.ends), *_place(self.question.point.copy(), AT, POINT)]
+        more = [*((exp.null(), e) for e in self.question.end_names), *_place(self.question.point.copy(), AT, POINT)]
         points = self._rows(more)
         asking = []
-        for end, name in zip(self.question.ends, self.ends, strict=True):
+        for end, name in zip(self.question.ends, self.question.end_names, strict=True):
             placed = _place(sql.column(name), end.place, end.kind)
-            outputs = [*sql.columns([*self.keys, *self.ends]), *placed, *self._nothing()]
+            outputs = [*sql.columns(self.names), *placed, *self._nothing()]
             asking.append(sql.select(outputs, sql.derived(questions.copy(), "q")))
         first, second = asking
         return sql.union_all(sql.union_all(first, points), second)
@@ -282,7 +268,7 @@ class _Found:
         """What stands for a sub-query; None if it is not of this kind."""
         asked = _counted(value.this) if isinstance(value, exp.Exists) else value.this
         order = first_of(asked) if asked else None
-        read = self.asker.question(bare(asked) if order else asked) if asked else None
+        read = self.asker.question(without(asked, *_FIRST) if order else asked) if asked else None
         if not asked or not read or len(asked.selects) != 1:
             return None
         if isinstance(value, exp.Exists) and not read[0].ends:
@@ -333,15 +319,10 @@ def _counted(asked: exp.Expr) -> exp.Select | None:
     """EXISTS is whether there is a row. The rows of SELECT ... LIMIT 1 are enough for it."""
     if not isinstance(asked, exp.Select) or any(is_aggregate(n) for e in asked.selects for n in e.walk()):
         return None
-    found = asked.copy()
-    limit = found.args.get("limit")
+    limit = asked.args.get("limit")
     if limit and (not isinstance(limit, exp.Limit) or limit.expression.name in ("", "0")):
         return None
-    count = sql.more(exp.Count(this=exp.Star(), big_int=True), 0)
-    for clause in ("limit", "order"):
-        found.set(clause, None)
-    found.set("expressions", [count])
-    return found
+    return without(asked, *_FIRST, outputs=[sql.more(exp.Count(this=exp.Star(), big_int=True), 0)])
 
 
 def _aggregates(output: exp.Expr) -> list[exp.Expr]:

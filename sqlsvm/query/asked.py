@@ -96,7 +96,8 @@ class Asker:
         if between is None or any(value and clause not in _CLAUSES for clause, value in asked.args.items()):
             return None
         own, keys, ends = list[exp.Expression](), list[Pair](), list[tuple[exp.Expression, End]]()
-        for condition in _conditions(asked, self.dialect):
+        where = asked.args.get("where")
+        for condition in cast(Iterator[exp.Expression], conjuncts(where and where.this.copy(), self.dialect)):
             if between.are_of(condition, inner=True) and not condition.find(exp.Query):
                 own.append(condition)
             elif key := between.key(condition):
@@ -117,7 +118,8 @@ class Asker:
         if not asked.args.get("from_"):
             return None
         for item, join in zip(from_items(asked), [None, *(asked.args.get("joins") or [])], strict=True):
-            if not isinstance(item, exp.Table | exp.Subquery) or (join and set(_present(join)) - _JOINS):
+            other = {key for key, value in join.args.items() if value} - _JOINS if join else ()
+            if not isinstance(item, exp.Table | exp.Subquery) or other:
                 return None
             source = source_of(item, self.around, self.scope.fold)
             described = self.describe(source.probe)
@@ -180,15 +182,6 @@ class Between:
             return found[1] if (found := self._found(node)) else node
 
         return cast(exp.Expression, expression.copy().transform(whole))
-
-
-def _present(join: exp.Join) -> Iterator[str]:
-    yield from (key for key, value in join.args.items() if value)
-
-
-def _conditions(asked: exp.Select, dialect: str) -> list[exp.Expression]:
-    where = asked.args.get("where")
-    return [cast(exp.Expression, c) for c in conjuncts(where.this.copy(), dialect)] if where else []
 
 
 def sub_queries(root: exp.Expr) -> list[exp.Subquery | exp.Exists]:

@@ -123,15 +123,13 @@ class _Computing:
 
     def _column(self, value: exp.Expr, shown: Fragment) -> exp.Column:
         for item in self.items:
-            if value not in item.values and self._is_about(item, value):
+            is_about = item is self.of_all if self.of_all else self._is_valid(item.wrapped({value: VALUE}, []))
+            if value not in item.values and is_about:
                 item.values[value.copy()] = f"{VALUE}{sum(len(i.values) for i in self.items)}"
                 self.shown.setdefault(item.name.name, str(shown))
             if value in item.values:
                 return exp.column(item.values[value], table=item.name.copy(), quoted=True)
         raise FormError(f"a sub-query computes a value of several relations: {shown}", hint=IN_FROM)
-
-    def _is_about(self, item: _Item, value: exp.Expr) -> bool:
-        return item is self.of_all if self.of_all else self._is_valid(item.wrapped({value: VALUE}, []))
 
     def _is_valid(self, item: exp.Subquery) -> bool:
         return self.describe(probe_of(item, self.select, self.fold)) is not None

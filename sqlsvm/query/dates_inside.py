@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
-from sqlsvm.query.sources import from_items
+from sqlsvm.query.sources import from_items, without
 from sqlsvm.times import DATES
 
 DATE = "sqlsvm_date"
@@ -86,11 +86,7 @@ class Dates:
     def _of_scalar(self, inner: exp.Select) -> Iterator[tuple[exp.Expression, str]]:
         """The same sub-query with each of its dates as its output."""
         for value, said in self._read(inner):
-            made = inner.copy()
-            made.set("expressions", [sql.largest(value)])
-            for clause in ("order", "limit", "offset"):
-                made.set(clause, None)
-            yield exp.Subquery(this=made), said
+            yield exp.Subquery(this=without(inner, "order", "limit", "offset", outputs=[sql.largest(value)])), said
 
 
 def _with(query: exp.Expr | None) -> set[str]:

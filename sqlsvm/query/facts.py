@@ -47,7 +47,8 @@ class Facts:
             if known.relation == relation:
                 return known
         made = RowFacts(self.engine, relation)
-        if not any(_changes(table.name) for table in relation.source.find_all(exp.Table)):
+        names = [table.name for table in relation.source.find_all(exp.Table)]
+        if not any(name.startswith(sql.WORKING) and not name.startswith(MADE) for name in names):
             self._known.setdefault(relation.alias, []).append(made)
         return made
 
@@ -86,10 +87,6 @@ class Facts:
         keys = iter(self.engine.unique_keys(tables) if tables else ())
         for each in asked:
             each.declared = next(keys) if each.table else []
-
-
-def _changes(table: str) -> bool:
-    return table.startswith(sql.WORKING) and not table.startswith(MADE)
 
 
 class RowFacts:

@@ -7,7 +7,7 @@ SELECT u.churned, COUNT(*) FROM users u JOIN visits v USING (id) GROUP BY u.id, 
 SELECT * FROM (SELECT u.churned, COUNT(*) FROM ... GROUP BY ...) AS "result"("churned", "count(*)")
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
@@ -179,16 +179,13 @@ def check_steady(query: FeatureQuery) -> None:
 def _names(query: exp.Query, dialect: str) -> list[exp.Identifier]:
     """Those that the outputs of a query have that is taken apart; none if a star has them."""
     found = [_name(item, dialect) for item in query.selects]
-    names = [name for name in found if name is not None]
-    return named(distinct([name.name for name in names], _same(dialect))) if len(names) == len(found) else []
+    names = [name.name for name in found if name is not None]
+    same = str if LANGUAGES[dialect].lowers else str.lower
+    return named(distinct(names, same)) if len(names) == len(found) else []
 
 
 def named(names: Iterable[str]) -> list[exp.Identifier]:
     return [exp.to_identifier(name, quoted=True) for name in names]
-
-
-def _same(dialect: str) -> Callable[[str], str]:
-    return str if LANGUAGES[dialect].lowers else str.lower
 
 
 def _name(item: exp.Expr, dialect: str) -> exp.Identifier | None:

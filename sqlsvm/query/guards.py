@@ -107,17 +107,7 @@ class Sent:
         return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in called} | operators))
 
 
-_RESERVED = {
-    TokenType.USING,
-    TokenType.ON,
-    TokenType.AND,
-    TokenType.OR,
-    TokenType.NOT,
-    TokenType.IN,
-    TokenType.ALIAS,
-    TokenType.FROM,
-    TokenType.WHERE,
-}
+_RESERVED = {TokenType[name] for name in ("USING", "ON", "AND", "OR", "NOT", "IN", "ALIAS", "FROM", "WHERE")}
 """Words that often stand before a parenthesis and name no function. To ask for functions takes longer than most queries
 of a catalog."""
 

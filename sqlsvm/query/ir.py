@@ -442,12 +442,11 @@ class Parsed(FeatureQuery):
     spanning: tuple[Spanning, ...] = ()
 
     @property
-    def unmet(self) -> Mapping[str, QueryError]:
-        return {f.name: f.refusal for f in self.outputs if isinstance(f, Unmet)}
-
-    @property
     def complete(self) -> FeatureQuery:
         return FeatureQuery(**{each.name: getattr(self, each.name) for each in fields(FeatureQuery)})
+
+
+Q = TypeVar("Q", bound=FeatureQuery)
 
 
 @dataclass(frozen=True)
@@ -469,6 +468,12 @@ class Variable:
     def at(self, alias: str) -> tuple[Term, ...]:
         """The terms of one relation for this variable. They are equal in every row (`implied_filters`)."""
         return tuple(t for t in self.terms if t.relation == alias)
+
+    def one_at(self, alias: str, query: Q) -> Q:
+        """The query where these terms are equal in each row of the relation."""
+        first, *others = self.at(alias)
+        equal = [sql.equal(first.expression.copy(), other.expression.copy()) for other in others]
+        return query.where(alias, *equal) if equal else query
 
 
 T = TypeVar("T")

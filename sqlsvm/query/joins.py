@@ -74,7 +74,7 @@ def joins_of(select: exp.Select, sources: tuple[Source, ...], empty: Scope) -> J
     done: list[Scope] = []
     group = scopes[0]
     for join, scope in zip(select.args.get("joins") or [], scopes[1:], strict=True):
-        if _is_comma(join):
+        if not any(join.args.get(key) for key in ("method", "side", "kind", "on", "using")):  # a comma
             done.append(group)
             group = scope
         else:
@@ -86,10 +86,6 @@ def joins_of(select: exp.Select, sources: tuple[Source, ...], empty: Scope) -> J
         for conjunct in conjuncts(select.args["where"].this, group.dialect):
             joins.condition(conjunct, group)
     return joins
-
-
-def _is_comma(join: exp.Join) -> bool:
-    return not any(join.args.get(key) for key in ("method", "side", "kind", "on", "using"))
 
 
 def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:

@@ -104,7 +104,7 @@ def spanning_nodes(found: exp.Expr, names: Sequence[str], kinds: Collection[int]
     ends = sql.where(ends, sql.unequal("which", POINT))
     first, last = exp.Ceil(this=_share("low")), exp.Floor(this=_share("high"))
     outputs = [*sql.columns([*names, "base", "level", "size"]), (first, "a"), (last, "b")]
-    levels = sql.join(sql.select(outputs, sql.derived(ends, "ends")), _levels(fan), [_at_most("size", "high")])
+    levels = sql.join(sql.select(outputs, sql.derived(ends, "ends")), _levels(fan), [sql.at_most("size", "high")])
     a, b, nth = sql.column("a"), sql.column("b"), sql.column("nth")
     before, after = _whole(exp.Ceil, a, fan), _whole(exp.Floor, b, fan)
     within = sql.least(before, b)
@@ -128,7 +128,7 @@ def point_nodes(found: exp.Query, names: Sequence[str], fan: int = 2) -> exp.Sel
     outputs = [*sql.columns([*names, "base", "most"]), (slot, "slot")]
     places = sql.derived(sql.select(outputs, sql.derived(found, "f")), "p")
     rows = sql.select([*sql.columns(names), (_code(exp.Floor(this=_share("slot"))), NODE)], places)
-    return sql.join(rows, _levels(fan), [_at_most("size", "most")])
+    return sql.join(rows, _levels(fan), [sql.at_most("size", "most")])
 
 
 def _levels(fan: int) -> exp.Values:
@@ -139,10 +139,6 @@ def _values(alias: str, names: Sequence[str], rows: Sequence[Sequence[int]]) -> 
     tuples = [exp.Tuple(expressions=[sql.number(value) for value in row]) for row in rows]
     columns = [exp.to_identifier(name) for name in names]
     return exp.Values(expressions=tuples, alias=exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
-
-
-def _at_most(name: str, most: str) -> exp.Expression:
-    return sql.at_most(name, most)
 
 
 def _share(name: str) -> exp.Expression:

@@ -1,5 +1,6 @@
 """SELECT -> the items of its FROM, each complete in itself, so that the database can describe its columns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -41,6 +42,16 @@ def sources(select: exp.Select, fold: Fold) -> tuple[Source, ...]:
 def from_items(select: exp.Select) -> list[exp.Expression]:
     first = select.args.get("from_")
     return [item.this for item in [*([first] if first else []), *(select.args.get("joins") or [])]]
+
+
+def without(query: exp.Select, *clauses: str, outputs: Sequence[exp.Expr] = ()) -> exp.Select:
+    """The query without some clauses, and with other outputs, if there are any."""
+    made = query.copy()
+    for clause in clauses:
+        made.set(clause, None)
+    if outputs:
+        made.set("expressions", list(outputs))
+    return made
 
 
 def probe_of(item: exp.Subquery, select: exp.Select, fold: Fold) -> exp.Select:

@@ -23,7 +23,7 @@ from sqlsvm.query.ir import ANSWER, MADE, Once, Parsed, Term
 from sqlsvm.query.joins import joins_of
 from sqlsvm.query.names import Scope, relations_in
 from sqlsvm.query.outputs import joined
-from sqlsvm.query.sources import from_items, source_of, sources
+from sqlsvm.query.sources import from_items, source_of, sources, without
 
 CTEs = tuple[exp.CTE, ...]
 
@@ -46,14 +46,10 @@ def all_folded(tree: exp.Select, engine: Engine) -> exp.Select:
     for item in from_items(tree):
         if isinstance(once := sql.noted(item, MADE), Once):
             source = source_of(item, tree, engine.fold).expression
-            item.meta[MADE] = once._replace(spared=_spared(source), varying=varying(source, engine.dialect))
+            joins = [sql.noted(select, _JOINED) for select in source.find_all(exp.Select)]
+            spared = "; ".join(dict.fromkeys(str(joined) for joined in joins if joined)) or None
+            item.meta[MADE] = once._replace(spared=spared, varying=varying(source, engine.dialect))
     return tree
-
-
-def _spared(source: exp.Expression) -> str | None:
-    """The joins in it that are not made."""
-    found = [sql.noted(select, _JOINED) for select in source.find_all(exp.Select)]
-    return "; ".join(dict.fromkeys(str(joined) for joined in found if joined)) or None
 
 
 def _size_of(item: exp.Expression, tree: exp.Select, engine: Engine) -> exp.Select | None:
@@ -64,10 +60,7 @@ def _size_of(item: exp.Expression, tree: exp.Select, engine: Engine) -> exp.Sele
     more = any(node.find(exp.Explode) or any(map(is_set_returning, node.walk())) for node in select.expressions)
     if more or any(select.args.get(clause) for clause in _FEWER):
         return None
-    count = select.copy()
-    for clause in ("order", "windows"):
-        count.set(clause, None)
-    count.set("expressions", [exp.alias_(exp.Count(this=exp.Star()), "n")])
+    count = without(select, "order", "windows", outputs=[exp.alias_(exp.Count(this=exp.Star()), "n")])
     where = count.args.get("where")
     if not (where and any(column.table.startswith(ANSWER) for column in where.find_all(exp.Column))):
         joins = count.args.get("joins") or []
@@ -194,11 +187,7 @@ class _Grouping:
         return Facts(self.engine).of(relation).is_unique(terms)
 
     def _inside(self, outputs: Iterable[exp.Expr]) -> exp.Select:
-        made = self.select.copy()
-        for clause in ("group", "having", "order"):
-            made.set(clause, None)
-        made.set("expressions", list(outputs))
-        return made
+        return without(self.select, "group", "having", "order", outputs=[*outputs])
 
     def _collected(self, value: exp.Expression) -> exp.Expression:
         """Keys and aggregates are noted, and become columns of the groups when these are known."""
@@ -273,10 +262,8 @@ class _Grouping:
             return exp.paren(makes[node][1](read), copy=False) if node in makes else node
 
         values = [value.copy().transform(over) for value in outputs]
-        found = self.select.copy()
-        for clause in ("joins", "where", "group", "having", "order"):
-            found.set(clause, None)
-        found.set("expressions", [exp.alias_(v, n, quoted=True) for v, n in zip(values, named, strict=True)])
+        shown = [exp.alias_(v, n, quoted=True) for v, n in zip(values, named, strict=True)]
+        found = without(self.select, "joins", "where", "group", "having", "order", outputs=shown)
         found.set("from_", exp.From(this=sql.derived(message.select(), GROUPS)))
         if having is not None:
             found.set("where", exp.Where(this=having.copy().transform(over)))

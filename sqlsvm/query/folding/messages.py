@@ -181,37 +181,28 @@ class Message:
         return self.is_optional and not self.keys and not self.carried
 
     @cached_property
-    def joined(self) -> list[exp.Expression]:
-        """The terms that the block above finds it by."""
-        pairs = self.blocks.between(self.above, self.block) if self.above else ()
-        return [e.right.expression for e in pairs]
-
-    @cached_property
-    def found_by(self) -> list[exp.Expression]:
-        """The terms of the block above."""
-        pairs = self.blocks.between(self.above, self.block) if self.above else ()
-        return [e.left.expression for e in pairs]
+    def pairs(self) -> list[Equality]:
+        """By which the block above finds it."""
+        return self.blocks.between(self.above, self.block) if self.above else []
 
     def name(self, carried: Carried) -> str:
         return f"a{self.carried.index(carried)}"
 
     @property
     def grouped(self) -> list[str]:
-        return [*(f"k{n}" for n in range(len(self.joined))), *(f"g{n}" for n in range(len(self.keys)))]
+        return [*(f"k{n}" for n in range(len(self.pairs))), *(f"g{n}" for n in range(len(self.keys)))]
 
     # -- SQL -----------------------------------------------------------------------------------------------------------
 
     def select(self) -> exp.Select:
         """One row for each of the groups. Without any, the database still returns one, also for no rows."""
-        sums = [(self._aggregated(c), self.name(c)) for c in self.carried]
+        values = [(c, sql.column(self.name(c))) for c in self.carried]
+        each = [summed(c, value) if isinstance(c, Total) else c.function(this=value) for c, value in values]
+        sums = [*zip(each, map(self.name, self.carried), strict=True)]
         found = sql.grouped(sql.columns(self.grouped), sums, sql.derived(self._rows(), "r"))
         if self.above and not self.grouped:
             found = found.having(sql.more(exp.Count(this=exp.Star()), 0))
         return found if found.selects else sql.also(found, _one())
-
-    def _aggregated(self, carried: Carried) -> exp.Expression:
-        value = sql.column(self.name(carried))
-        return summed(carried, value) if isinstance(carried, Total) else carried.function(this=value)
 
     def _rows(self) -> exp.Select:
         """The rows of the block, each with what it has of those below."""
@@ -232,7 +223,7 @@ class Message:
         found = sql.select([], sql.derived(nothing, "x"))
         for each in below:
             found = sql.join(found, sql.derived(each.message.nulls(), each.alias), [])
-        return sql.also(found, own.outputs[len(self.joined) :])
+        return sql.also(found, own.outputs[len(self.pairs) :])
 
 
 def _one() -> Named:
@@ -275,11 +266,11 @@ class _Below:
         return sql.case(sql.is_null(sql.column("k0", self.alias)), sql.column(name, self._nothing), found)
 
     def joined_to(self, found: exp.Select, own: "_Own") -> exp.Select:
-        if not self.message.found_by:
+        if not self.message.pairs:
             return sql.join(found, sql.derived(self.message.select(), self.alias), [])
         on = [
-            sql.equal(sql.column(own.name(term), "x"), sql.column(f"k{n}", self.alias))
-            for n, term in enumerate(self.message.found_by)
+            sql.equal(sql.column(own.name(e.left.expression), "x"), sql.column(f"k{n}", self.alias))
+            for n, e in enumerate(self.message.pairs)
         ]
         is_optional = self.message.is_optional
         found = sql.join(found, sql.derived(self.message.select(), self.alias), on, "left" if is_optional else "")
@@ -293,8 +284,8 @@ class _Own:
         self.message, self.below = message, below
         self._read: dict[exp.Expression, str] = {}
         for child in below:
-            for term in child.message.found_by:
-                self.name(term)
+            for e in child.message.pairs:
+                self.name(e.left.expression)
         self.outputs = [*self._keys(), *((self._carried(c), message.name(c)) for c in message.carried)] or _one()
 
     @property
@@ -308,7 +299,7 @@ class _Own:
         return sql.column(self.name(value), "x")
 
     def _keys(self) -> Iterable[tuple[exp.Expression, str]]:
-        yield from ((self._value(term), f"k{n}") for n, term in enumerate(self.message.joined))
+        yield from ((self._value(e.right.expression), f"k{n}") for n, e in enumerate(self.message.pairs))
         for n, key in enumerate(self.message.keys):
             below = [b for b in self.below if key in b.message.keys]
             yield (below[0].value(f"g{below[0].message.keys.index(key)}") if below else self._value(key)), f"g{n}"
@@ -323,8 +314,7 @@ class _Own:
         """The factors of this block, and the sums of those below."""
         own = [self._value(f.value) for f in total.product if f.relation in self.message.block]
         own += [f.value for f in total.product if not f.relation and not self.message.above]
-        below = [b.value(b.message.name(total.within(self._relations(b)))) for b in self.below]
-        return sql.product(*own, *below) if own or below else sql.integer(1)
-
-    def _relations(self, below: _Below) -> Block:
-        return self.message.blocks.subtree(below.message.block, self.message.block)
+        for b in self.below:
+            relations = self.message.blocks.subtree(b.message.block, self.message.block)
+            own.append(b.value(b.message.name(total.within(relations))))
+        return sql.product(*own) if own else sql.integer(1)

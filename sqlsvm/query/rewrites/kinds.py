@@ -190,10 +190,7 @@ def implied_filters(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     """a.x = b.k AND a.y = b.k implies a.x = a.y, because a row of a with another y meets no row of b."""
     for variable in inner_variables(query):
         for alias in variable.holders:
-            first, *others = variable.at(alias)
-            if others:
-                equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
-                query = query.where(alias, *equal)
+            query = variable.one_at(alias, query)
     return query
 
 

@@ -28,6 +28,7 @@ from sqlsvm.query.ir import (
     Parsed,
     Relation,
     Term,
+    Unmet,
     inner_variables,
     reached,
     way_to,
@@ -67,7 +68,7 @@ def meet(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     made, found = brought(query.complete, facts, asked)
     for alias, conditions in found:
         made = made.where(alias, *conditions)
-    return met(made, facts, query.unmet)
+    return met(made, facts, {f.name: f.refusal for f in query.outputs if isinstance(f, Unmet)})
 
 
 def meets(query: FeatureQuery, facts: Facts, aliases: Iterable[str]) -> bool:

@@ -257,7 +257,7 @@ def _bridged(query: Parsed, facts: Facts, bridge: Bridge) -> Parsed:
     )
     rest = tuple(each for each in query.spanning if each not in bridge.of)
     made = replace(query, relations=(*query.relations, left, right), equalities=equalities, spanning=rest)
-    return _with_own_equal(made, bridge)
+    return reduce(lambda found, variable: variable.one_at(second, found), bridge.keys, made)
 
 
 def _nodes(facts: Facts, bridge: Bridge, of: str, relations: dict[str, Relation], once: Once) -> Relation:
@@ -297,13 +297,3 @@ def _without(query: FeatureQuery, bridge: Bridge) -> Iterator[Equality]:
         left, right = (instead.get(term, term) for term in (equality.left, equality.right))
         if left != right:
             yield Equality(left, right)
-
-
-def _with_own_equal(query: Parsed, bridge: Bridge) -> Parsed:
-    """Several terms of the second relation for one key are equal there."""
-    for variable in bridge.keys:
-        first, *others = variable.at(bridge.pair[1])
-        if others:
-            equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
-            query = query.where(bridge.pair[1], *equal)
-    return query
