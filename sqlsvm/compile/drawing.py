@@ -158,22 +158,14 @@ def _are_alike(plan: Plan, node: int, parent: Edge) -> bool:
     return not any(plan.weighted(n) for n in below) and all(parents[n].unique_at(n) for n in below if n != node)
 
 
-def _number(columns: list[str], parent: Edge) -> exp.Expression:
-    return sql.window(exp.RowNumber(), keys_of(parent), _order(columns, parent))
-
-
-def _order(columns: list[str], parent: Edge) -> list[str]:
-    shared = keys_of(parent)
-    return [*shared, *(c for c in columns if c not in shared)]
-
-
 def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge, alike: bool) -> exp.Select:
     """SELECT columns, their number among the rows of their key, the low end of their interval FROM node JOIN messages
     from below. Both windows are alike, so the rows are sorted once, and each key by itself. Of rows that are alike the
     number is enough."""
-    columns, size = columns_of(plan, node), sql.column("size")
-    through = sql.window(sql.total(size), keys_of(parent), _order(columns, parent), running=True)
-    laid: Named = [*sql.columns(columns), (_number(columns, parent), "number")]
+    columns, size, shared = columns_of(plan, node), sql.column("size"), keys_of(parent)
+    order = [*shared, *(c for c in columns if c not in shared)]
+    through = sql.window(sql.total(size), shared, order, running=True)
+    laid: Named = [*sql.columns(columns), (sql.window(exp.RowNumber(), shared, order), "number")]
     laid += [] if alike else [(sql.minus(through, size), "low")]
     if alike and not counts.meets(node, down_table(node)):
         return sql.select(laid, counts.rows(node))

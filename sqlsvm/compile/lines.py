@@ -225,10 +225,8 @@ class Meeting:
             sent = sql.case(_is(NEITHER), sql.product(c, *[sql.column("a")] * power), zero)
             after = sql.minus(self._whole(sent), self._before(sent))
             yield sql.case(_is(1), self._before(sent), after), f"x{power}"
-        if not self.one_sided:
-            yield from self._sums_of_right(c, zero)
-
-    def _sums_of_right(self, c: exp.Expression, zero: exp.Expression) -> Iterator[tuple[exp.Expression, str]]:
+        if self.one_sided:
+            return
         height, steep = ([n for n in self._terms if n == f"{U}{i}"] for i in range(2))
         r0 = sql.plus(*height, *(sql.product(slope, "a") for slope in steep))
         for name, size in [("r0", sql.product(c, r0)), *(("r1", sql.product(c, slope)) for slope in steep)]:

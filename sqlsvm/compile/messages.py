@@ -20,7 +20,7 @@ state, where e = exact - rounded, in buckets. Of rows that meet, e adds up.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cache, reduce
 
 from sqlglot import exp
 
@@ -191,6 +191,7 @@ class Messages:
         self._towards = dict(pair for bag in (first, second) for pair in plan.upwards(bag, plan.centre))
         self._with_label = list(self._up(self.label_bag))
         self.left, self.right = (first, second) if first in self._with_label else (second, first)
+        self.meetings = cache(self._meetings)
 
     # -- the shape of the lists
 
@@ -212,15 +213,8 @@ class Messages:
         met = self.plan.children(bag, self.towards(bag))[:step]
         return self.ties and (bag == self.label_bag or any(link.other(bag) in self._with_label for link in met))
 
-    def meetings(self, bag: int) -> list[Meeting]:
+    def _meetings(self, bag: int) -> list[Meeting]:
         """The messages that a bag meets, in order, and which keys are still needed after each."""
-        return self._meetings[bag]
-
-    @cached_property
-    def _meetings(self) -> dict[int, list[Meeting]]:
-        return {bag: self._met_by(bag) for bag in self._towards}
-
-    def _met_by(self, bag: int) -> list[Meeting]:
         towards = self.towards(bag)
         children = self.plan.children(bag, towards)
         meetings, keys = [], link_keys(self.plan, bag)
@@ -265,8 +259,12 @@ class Messages:
         sums = [(sql.total(each), name) for each, name in met_sums("q", "m", self.rests)]
         made = sql.group(self._met([*keys, *sums], met), [key for key, _ in keys])
         name = f"{bag_name(self.plan, met.bag)} meets {bag_name(self.plan, met.child)}"
-        found = self._unplaced(made, met.rest[0]) if self.placed(met.bag, met.step + 1) else made
-        return statement(name, found, states_table(met.bag, met.step + 1))
+        if self.placed(met.bag, met.step + 1):
+            # with the code and the bucket out of the place, which tells planners how many entries are the same: none
+            high, bucket = out_of(self.plan, sql.column(PLACE))
+            columns = [(high, met.rest[0]), (bucket, "s"), *sql.columns(made.named_selects)]
+            made = sql.select(columns, sql.derived(made, "e"))
+        return statement(name, made, states_table(met.bag, met.step + 1))
 
     def _extended(self, met: Meeting) -> tuple[tuple[str, ...], tuple[exp.Expression, str], Named]:
         """What an extended state has: keys of q, its s or its place, and its o. At most one of q and m has o, because
@@ -286,12 +284,6 @@ class Messages:
     def _placed_last(self, bag: int) -> bool:
         """Does what a bag sends have a place?"""
         return self.placed(bag, len(self.meetings(bag)))
-
-    def _unplaced(self, states: exp.Select, code: str) -> exp.Select:
-        """With the code and the bucket out of the place, which tells planners how many entries are the same: none."""
-        high, bucket = out_of(self.plan, sql.column(PLACE))
-        kept = sql.columns(states.named_selects)
-        return sql.select([(high, code), (bucket, "s"), *kept], sql.derived(states, "e"))
 
     def _met(self, outputs: Named, met: Meeting) -> exp.Select:
         """The planner knows nothing of the keys of q, so it makes the hash table of m and reads q in its order. If it
@@ -387,11 +379,7 @@ class Messages:
         """To the centre and back. If the two sides do not meet by `merge`, then as these statements say."""
         yield from self.forward()
         yield from self.merge() if met is None else met
-        yield from self.backward()
-
-    def backward(self) -> Iterator[Statement]:
-        for side in (self.left, self.right):
-            yield from self.back(side)
+        yield from (statement for side in (self.left, self.right) for statement in self.back(side))
 
     def back(self, side: int) -> Iterator[Statement]:
         """From the centre to the bags of one side."""
@@ -409,7 +397,9 @@ class Messages:
         sums = [(v, f"{of}_v") for of, v in v_of.items()]
         to_message = exp.Grouping(expressions=[sql.column("s", "q")])
         made = self._met([*columns, *sums, (to_message, "side")], met)
-        made = sql.join(made, sql.table(value_table(met.bag, met.step + 1), "a"), self._extension(met))
+        plain, total, tie = self._extended(met)
+        extension = [sql.equal(sql.column(n, "a"), e) for e, n in (total, *sql.columns(plain, "q"), *tie)]
+        made = sql.join(made, sql.table(value_table(met.bag, met.step + 1), "a"), extension)
         table = returned_table(met.bag, met.step)
         yield statement(f"{bag_name(self.plan, met.bag)} returns", sql.grouping_sets(made, own, sent), table)
         to_states, to_messages = (met.bag, met.step, own), (met.child, len(self.meetings(met.child)), sent)
@@ -419,8 +409,3 @@ class Messages:
             rows = sql.select([*picked, *self.place_of(bag, at, picked), v], sql.table(table))
             rows = rows.where(sql.equal("side", side))
             yield statement(f"values of {bag_name(self.plan, bag)}", rows, value_table(bag, at))
-
-    def _extension(self, met: Meeting) -> list[exp.Expression]:
-        """The extended state a that q and m make."""
-        plain, total, tie = self._extended(met)
-        return [sql.equal(sql.column(n, "a"), e) for e, n in (total, *sql.columns(plain, "q"), *tie)]

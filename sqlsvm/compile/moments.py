@@ -351,7 +351,12 @@ def _products(found: Factored, node: int, carried: Sequence[Factor]) -> Iterator
     later = [other for other in found.factors if other >= node]
     yield from messages_to(counts, later)
     for at in later:
-        pairs = [(f, o) for f in carried for o in found.factors[at] if _wanted(f, o, own=at == node)]
+        pairs = [
+            (f, o)
+            for f in carried
+            for o in found.factors[at]
+            if f.degree + o.degree <= 2 and (at != node or f.place <= o.place)
+        ]
         for number, some in enumerate(_batches(pairs, SUMS)):
             name = f"second moments {node} {at}" + (f" part {number}" if number else "")
             yield statement(name, _sums(counts, at, some))
@@ -361,16 +366,9 @@ def _batches(every: Sequence[T], size: int) -> list[Sequence[T]]:
     return [every[first : first + size] for first in range(0, len(every), size)]
 
 
-def _wanted(f: Factor, o: Factor, *, own: bool) -> bool:
-    return f.degree + o.degree <= 2 and (not own or f.place <= o.place)
-
-
 def _sums(counts: Counts, at: int, pairs: Sequence[Pair]) -> exp.Select:
     here = {o.place: (o.value.copy(), o.column) for _, o in pairs}
     came = {f.place: (counts.times(at, f.counted), f.counted) for f, _ in pairs}
-    sums = [(_sum(f, o), f"s{f.place}_{o.place}") for f, o in pairs]
+    products = ((sql.product(f"t.{f.counted}", f"t.{o.column}"), f, o) for f, o in pairs)
+    sums = [(sql.sum_or_zero(each), f"s{f.place}_{o.place}") for each, f, o in products]
     return sql.select(sums, sql.derived(counts.joined(at, [*here.values(), *came.values()]), "t"))
-
-
-def _sum(f: Factor, o: Factor) -> exp.Expression:
-    return sql.sum_or_zero(sql.product(sql.column(f.counted, "t"), sql.column(o.column, "t")))

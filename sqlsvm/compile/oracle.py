@@ -21,8 +21,8 @@ from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, CELLS, COUNT, readers, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.scores import Scoring, Vector, carried
 from sqlsvm.compile.statement import Statement, statement, wanted
-from sqlsvm.compile.tally import MIDDLE, Tally, active_rows, rounding
-from sqlsvm.compile.weighting import OFFSET, STEP, Residual, Weighting, weighting_of
+from sqlsvm.compile.tally import MIDDLE, Tally, active_rows, counted_rows, rounding
+from sqlsvm.compile.weighting import OFFSET, STEP, Weighting, weighting_of
 from sqlsvm.plan.parameters import MEMBERS, WIDTHS
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
@@ -147,22 +147,10 @@ def pass_together(plan: Plan, weighting: Weighting, classes: int) -> Statement:
     origin = plan.design.target.origin(sql.column(CODE, "r"))
     sums: Named = [*weighting.totals(weighted, origin), (c, COUNT)]
     sums += [(sql.product(c, x.of("r")), x.column) for x in plan.design.coordinates]
-    counted = sql.derived(sql.fenced(_counted(plan, weighting, weighted, classes)), "r")
+    sign, own = sql.column("sign"), plan.design.target.origin(sql.column(CODE))
+    counted = sql.derived(sql.fenced(counted_rows(_scored(plan, classes), weighting, own, [sign], [])), "r")
     keys = sql.columns([MEMBER, *numbers], "r")
     return statement(TOGETHER, sql.grouped(keys, [(sql.sum_or_zero(value), name) for value, name in sums], counted))
-
-
-def _counted(plan: Plan, weighting: Weighting, weighted: bool, classes: int) -> exp.Select:
-    """SELECT m, x.., category numbers, sign * w * u AS c, what the weighting keeps FROM scored rows WHERE u <> 0"""
-    rows = _scored(plan, classes)
-    weight = sql.column("w") if weighted else None
-    sign = sql.column("sign")
-    z = Residual(plan.design.target.origin(sql.column(CODE)), sql.product(sign, "p"))
-    factors = [sql.double(e) for e in (sign, *([weight] if weight else []))]
-    made = sql.columns(n for n in rows.named_selects if n not in ("p", "sign", CODE, "w"))
-    made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
-    rows = sql.fenced(rows) if weighting.once else rows
-    return sql.where(sql.select(made, sql.derived(rows, "s")), weighting.counts(z))
 
 
 def _scored(plan: Plan, classes: int) -> exp.Select:

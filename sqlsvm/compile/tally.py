@@ -4,7 +4,7 @@ A tally is signed, over both labels at once with y in the score's shift, or of o
 label's rows are filtered, theta comes multiplied by the label, and a row counts iff label * score < bound.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,6 +76,19 @@ def counted_score(plan: Plan, bag: Bag) -> exp.Expression:
     return sql.minus(p, target.origin(sql.column(CODE)))
 
 
+def counted_rows(
+    rows: exp.Select, weighting: Weighting, origin: exp.Expression, sign: Sequence[exp.Expression], more: Named
+) -> exp.Select:
+    """SELECT what is carried, sign * w * u AS c, what the weighting keeps FROM scored rows WHERE u <> 0"""
+    weight = [sql.column("w")] if "w" in rows.named_selects else []
+    z = Residual(origin, sql.product(*sign, "p"))
+    made = sql.columns(n for n in rows.named_selects if n not in ("p", "sign", CODE, "w"))
+    made += [(sql.product(*map(sql.double, (*sign, *weight)), *weighting.value(z)), COUNT)]
+    made += [*weighting.kept(z, next(iter(weight), None)), *more]
+    found = sql.select(made, sql.derived(sql.fenced(rows) if weighting.once else rows, "s"))
+    return sql.where(found, weighting.counts(z))
+
+
 @dataclass(frozen=True)
 class Tally:
     plan: Plan
@@ -99,15 +112,8 @@ class Tally:
     def counted(self) -> exp.Select:
         """SELECT what is carried, sign * w * u AS c, what the weighting keeps FROM scored rows WHERE u <> 0"""
         rows, weighting = self._rows, self.weighting
-        weight = sql.column("w") if self.weighted else None
-        if weighting.once:
-            rows = sql.fenced(rows)
-        z = Residual(self._origin, sql.product(*self._sign, "p"))
-        factors = [sql.double(e) for e in (*self._sign, *([weight] if weight else []))]
-        made = sql.columns(n for n in rows.named_selects if n not in ("p", CODE, "w"))
-        made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
-        made += [] if self.plan.design.target.signed else [(sql.column(CODE), CODE)]
-        return sql.where(sql.select(made, sql.derived(rows, "s")), weighting.counts(z), *self._of_label())
+        code: Named = [] if self.plan.design.target.signed else [(sql.column(CODE), CODE)]
+        return sql.where(counted_rows(rows, weighting, self._origin, self._sign, code), *self._of_label())
 
     def totals(self) -> Named:
         return self.weighting.totals(self.weighted, self.plan.design.target.origin(sql.column(CODE, "r")))

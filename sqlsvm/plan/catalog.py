@@ -114,11 +114,9 @@ class Catalog:
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         """All rows that find nothing look for the same number, unless each has its own."""
-        told = tuple(t for term in terms if self._tells_apart(term) for t in self.query.spelt(term))
+        alike = [join.found.left for join in self.query.left_joins if join.numbers != "parents"]
+        told = tuple(t for term in terms if term not in alike for t in self.query.spelt(term))
         return self._unique(alias, told) if told or not terms else False
-
-    def _tells_apart(self, term: Term) -> bool:
-        return not any(j.found.left == term and j.numbers != "parents" for j in self.query.left_joins)
 
     def _unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         own = self.of(alias)

@@ -225,11 +225,7 @@ class Plan:
 
     def together(self, node: int) -> list[int]:
         """A node and everything that folds into it."""
-        found, todo = [], [node]
-        while todo:
-            found.append(todo.pop())
-            todo.extend(child for child, _ in reversed(self.folded(found[-1])))
-        return found
+        return [node, *(n for child, _ in self.folded(node) for n in self.together(child))]
 
     def linked(self, bag: int) -> list[int]:
         """The join variables of the links of a bag."""

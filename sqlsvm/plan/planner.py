@@ -5,6 +5,7 @@ A cost is a number of rows touched. It only has to put plans in order; each heur
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf, prod
 from typing import NamedTuple
 
@@ -66,7 +67,9 @@ def choose(
     """The plan with the cheapest centre. It counts exactly if that is affordable; one bag is always counted exactly."""
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
     unique = {n for n in copied if any(edge.unique_at(n) for edge in tree.edges_of(n))}
-    merged = frozenset(n for n in copied - unique if is_discrete(tree, n))
+    # where all features are categories and booleans, equal rows are likely, and it pays to merge them
+    numeric = {tree.node_of(f.relation) for f in tree.query.features if f.kind == "numeric"}
+    merged = copied - unique - numeric
     links = tree.links
     if not links:
         return Plan(tree, design, "exact", None, copied, merged)
@@ -76,18 +79,14 @@ def choose(
         said = f"exact counting would sort about {size:.2g} rows"
         hint = "use --counting grid: its cuts are exact, and the error of its values is certified"
         raise OptionError(said, detail=f"{len(links) + 1} groups of tables meet many-to-many", hint=hint)
-    few = size <= EXACT_BUDGET or (len(links) == 1 and not is_merged(tree, links[0], loss))
+    # the entries of a bridge, which has few nodes, are few on the grid; a logistic loss needs it too fine for that
+    merges = tree.is_bridge(links[0].edge) and not isinstance(loss, Logistic)
+    few = size <= EXACT_BUDGET or (len(links) == 1 and not merges)
     if counting == "exact" or (counting == "auto" and few):
         return Plan(tree, design, "exact", exact, copied, merged)
     lists = Lists(tree, catalog)
     method: Method = "grid" if counting == "auto" else counting
     return Plan(tree, design, method, min(links, key=lambda k: lists.at(k).cost), copied, merged)
-
-
-def is_merged(tree: JoinTree, link: Link, loss: Loss | None) -> bool:
-    """Are there few entries on the grid, as those of a bridge have few nodes? A logistic loss needs it so fine that
-    this saves nothing."""
-    return tree.is_bridge(link.edge) and not isinstance(loss, Logistic)
 
 
 JOINED = 3  # with more nodes to join, moments in one scan take less time than in one for each node
@@ -216,11 +215,6 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
     return "maps" if made and any(f.name in made for f in tree.query.features if f.relation == relation.alias) else None
 
 
-def is_discrete(tree: JoinTree, node: int) -> bool:
-    """Are all features categories and booleans? Then equal rows are likely, and it pays to merge them."""
-    return not any(f.kind == "numeric" and f.relation in tree.nodes[node] for f in tree.query.features)
-
-
 # -- centres -----------------------------------------------------------------------------------------------------------
 
 
@@ -245,19 +239,13 @@ class Lists:
 
     def __init__(self, tree: JoinTree, catalog: Catalog, buckets: float = BUCKETS_PER_BAG) -> None:
         self.tree, self.catalog, self.buckets = tree, catalog, buckets
-        self._sent: dict[tuple[int, int], Sent] = {}
+        self.sent = cache(self._sent)
 
     def at(self, centre: Link) -> Sizes:
         first, second = (self.sent(bag, centre).sizes for bag in centre.bags)
         return first.and_(second)
 
-    def sent(self, bag: int, towards: Link) -> Sent:
-        way = bag, towards.other(bag)
-        if way not in self._sent:
-            self._sent[way] = self._of(bag, towards)
-        return self._sent[way]
-
-    def _of(self, bag: int, towards: Link) -> Sent:
+    def _sent(self, bag: int, towards: Link) -> Sent:
         tree, catalog, sizes = self.tree, self.catalog, Sizes({}, {}, {})
         links = tree.links_of(bag, towards)
 

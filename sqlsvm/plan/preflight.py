@@ -55,7 +55,9 @@ class Rounded:
 def check_keys(catalog: Catalog) -> None:
     for pair in _pairs(catalog):
         if catalog.engine.composite(pair[1]):
-            raise _composite(catalog, pair)
+            said = f"the key {_spelled(catalog, pair)[0]} is of the composite type {pair[1].type}"
+            detail = "if its fields are NULL it is NULL, and still equal to others"
+            raise QueryError(said, detail=detail, hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y")
     for variable in inner_variables(catalog.query):
         held = _held(catalog, variable)
         if len({column.blur for _, column in held}) > 1:
@@ -64,7 +66,9 @@ def check_keys(catalog: Catalog) -> None:
             _check_rounded(catalog, held, rounded)
     for pair in _pairs(catalog):
         if catalog.engine.own_equality(pair[1]):
-            raise _own_equality(catalog, pair)
+            (key,) = _spelled(catalog, pair)
+            hint = f"join on a type of the system, under which the same keys are equal: CAST({key} AS TEXT)"
+            raise QueryError(f"the key {key} is of the type {pair[1].type}, which has an = of its own", hint=hint)
 
 
 def check_relied(catalog: Catalog) -> None:
@@ -89,19 +93,6 @@ def _pairs(catalog: Catalog) -> Iterator[Held]:
 
 def _held(catalog: Catalog, variable: Variable) -> list[Held]:
     return list(zip(variable.terms, catalog.held(variable), strict=True))
-
-
-def _composite(catalog: Catalog, held: Held) -> QueryError:
-    (key,) = _spelled(catalog, held)
-    said = f"the key {key} is of the composite type {held[1].type}"
-    detail = "if its fields are NULL it is NULL, and still equal to others"
-    return QueryError(said, detail=detail, hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y")
-
-
-def _own_equality(catalog: Catalog, held: Held) -> QueryError:
-    (key,) = _spelled(catalog, held)
-    hint = f"join on a type of the system, under which the same keys are equal: CAST({key} AS TEXT)"
-    return QueryError(f"the key {key} is of the type {held[1].type}, which has an = of its own", hint=hint)
 
 
 def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
@@ -130,16 +121,13 @@ def _check_rounded(catalog: Catalog, held: Sequence[Held], rounded: Rounded) -> 
 
 
 def _are(catalog: Catalog, *pairs: Held) -> str:
-    names, kinds = _spelled(catalog, *pairs), [_kind(column) for _, column in pairs]
+    kinds = (f"{c.type} {c.collation}" if c.collation else c.type for _, c in pairs)
+    names = _spelled(catalog, *pairs)
     return f"the keys {' and '.join(names)} are {' and '.join(kinds)}"
 
 
 def _spelled(catalog: Catalog, *pairs: Held) -> list[str]:
     return [term.expression.sql(catalog.query.dialect) for term, _ in pairs]
-
-
-def _kind(column: Column) -> str:
-    return f"{column.type} {column.collation}" if column.collation else column.type
 
 
 def _cast(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:

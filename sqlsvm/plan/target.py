@@ -184,7 +184,13 @@ DIGITS = 20  # so many bits of a mean are kept: more may depend on the order of 
 
 def numeric(engine: Engine, query: FeatureQuery, label: Feature, *, centred: bool = True) -> Numeric:
     """Measured from its mean in its own relation, if scores have a constant that can take that up."""
-    return centred_at(label, _centre(engine, query, label) if centred else 0.0)
+    if not centred:
+        return centred_at(label, 0.0)
+    rows = rows_of(query, label.relation, [(sql.double(label.expression.copy()), "v")])
+    found = engine.fetch(sql.select(_ends(), sql.derived(rows, "r")))
+    return centred_at(
+        label, _rounded_mean(*(float(found[name].astype(float)[0]) for name in ("mean", "least", "most")))
+    )
 
 
 def centred_at(label: Feature, centre: float) -> Numeric:
@@ -192,14 +198,8 @@ def centred_at(label: Feature, centre: float) -> Numeric:
     return Numeric(label, exp.paren(sql.minus(value, sql.number(centre))) if centre else value, centre=centre)
 
 
-def _centre(engine: Engine, query: FeatureQuery, label: Feature) -> float:
-    rows = rows_of(query, label.relation, [(sql.double(label.expression.copy()), "v")])
-    found = engine.fetch(sql.select(_ends(), sql.derived(rows, "r")))
-    return _rounded_mean(*(float(found[name].astype(float)[0]) for name in ("mean", "least", "most")))
-
-
 def centres(engine: Engine, query: FeatureQuery, label: Feature, by: exp.Expression) -> dict[object, float]:
-    """The same for each value of another column of its relation."""
+    """Its centre for each value of another column of its relation."""
     rows = rows_of(query, label.relation, [(sql.double(label.expression.copy()), "v"), (by.copy(), "g")])
     found = engine.fetch(sql.grouped(sql.columns(["g"]), _ends(), sql.derived(rows, "r")))
     each = zip(*(found[name].tolist() for name in ("g", "mean", "least", "most")), strict=True)
@@ -238,7 +238,12 @@ def _classes(label: Feature, values: list[str], positive: str | None) -> Classes
         return None
     if label.kind == "numeric":
         if not may_be_classes(values):
-            raise _no_class(label, values)
+            said = f"the label {label.name} has more than two values in {label.relation}"
+            hint = (
+                "to predict a number, use a loss for numbers, such as --loss squared; to predict a class, make two of "
+            )
+            hint += f"them: {label.name} > 0 AS {label.name}_is_positive"
+            raise DataError(said, detail=f"among them {_quoted(values[:SHOWN])}", hint=hint)
         values = sorted(values, key=float)
     if len(values) > MOST:
         said = f"the label {label.name} has more than {MOST} values in {label.relation}"
@@ -250,15 +255,6 @@ def _classes(label: Feature, values: list[str], positive: str | None) -> Classes
 def _classes_of(label: Feature, values: Sequence[str], *, lacking: bool = False) -> Classes:
     code = sql.match(label.expression.copy(), ((_literal(label, v), k) for k, v in enumerate(values, 1)))
     return Classes(label, code, names=tuple(values), lacking=lacking)
-
-
-def _no_class(label: Feature, values: Sequence[str]) -> DataError:
-    return DataError(
-        f"the label {label.name} has more than two values in {label.relation}",
-        detail=f"among them {_quoted(values[:SHOWN])}",
-        hint="to predict a number, use a loss for numbers, such as --loss squared; to predict a class, "
-        f"make two of them: {label.name} > 0 AS {label.name}_is_positive",
-    )
 
 
 def if_classes(

@@ -97,6 +97,11 @@ class Value:
     def __str__(self) -> str:
         return f"{self.alias}.{self.column.name}"
 
+    @classmethod
+    def named(cls, alias: str, table: Table, names: Iterable[str]) -> "tuple[Value, ...]":
+        """Those columns of a table that have these names."""
+        return tuple(cls(alias, column) for name in names if (column := table.column(name)))
+
 
 @dataclass(frozen=True)
 class Joined:

@@ -63,12 +63,8 @@ def guessed(engine: Engine, tables: Sequence[Table], known: Sequence[ForeignKey]
         for columns, keys in _named(child, parent):
             if not any((child.place, column) in taken for column in columns):
                 found += asked.guess(child, columns, parent, keys)
-    return _without_twice(found)
-
-
-def _without_twice(found: list[ForeignKey]) -> list[ForeignKey]:
-    """Of several guesses for the same columns, the one with a table that the columns name."""
-    ranked = sorted(found, key=lambda key: not _says(key.columns[-1], key.of.name))
+    # of several guesses for the same columns, the one with a table that the columns name
+    ranked = sorted(found, key=lambda key: not any(stem in plain(key.columns[-1]) for stem in stems(key.of.name)))
     kept = {(key.table, key.columns): key for key in reversed(ranked)}
     return [key for key in found if kept[key.table, key.columns] is key]
 
@@ -95,10 +91,6 @@ def _refers(column: str, table: str, key: str) -> bool:
     return any(name.endswith(stem + of) or name == f"{stem}id" or name == stem for stem in stems(table)) and (
         of in _GENERAL or any(of.startswith(stem) for stem in stems(table))
     )
-
-
-def _says(column: str, table: str) -> bool:
-    return any(stem in plain(column) for stem in stems(table))
 
 
 def plain(name: str) -> str:
@@ -159,17 +151,14 @@ class _Asked:
         own = [(exp.column(c, quoted=True), f"k{i}") for i, c in enumerate(columns)]
         rows = sql.select(own, child.place.copy()).limit(READ)
         whole = sql.every(sql.not_null(sql.column(name)) for _, name in own)
-        values = sql.derived(sql.where(sql.select(own_names(own), sql.derived(rows, "r")), whole).distinct(), "v")
+        names = [name for _, name in own]
+        values = sql.derived(sql.where(sql.select(sql.columns(names), sql.derived(rows, "r")), whole).distinct(), "v")
         other = [(exp.column(c, quoted=True), f"k{i}") for i, c in enumerate(keys)]
         there = sql.derived(sql.select(other, parent.place.copy()), "p")
-        on = sql.same([name for _, name in own], "v", "p")
+        on = sql.same(names, "v", "p")
         sizes = [(sql.count(), "n"), (exp.Count(this=sql.column("k0", "p")), "inside")]
         found = self.engine.fetch(sql.join(sql.select(sizes, values), there, on, "left"))
         return float(found["n"][0]), float(found["inside"][0])
-
-
-def own_names(outputs: Sequence[tuple[exp.Expression, str]]) -> sql.Named:
-    return sql.columns(name for _, name in outputs)
 
 
 def _without_id(column: str) -> set[str]:

@@ -59,22 +59,18 @@ class Search:
         found = []
         for key in self.schema.refers(self.table):
             if not entity or set(key.columns) <= set(entity):
-                found.append(self._owner(alias, key))
+                table, columns = self.schema.table(key.of), Value.named(alias, self.table, key.columns)
+                name = unused([word(table.name), word(key.columns[-1])], self.owned)
+                found.append(Owner(name, columns, table, key.keys))
         if not entity:  # what refers to the row itself
             for keys in dict.fromkeys(key.keys for key in self.schema.referred(self.table)):
-                columns = tuple(Value(alias, column) for name in keys if (column := self.table.column(name)))
+                columns = Value.named(alias, self.table, keys)
                 found.append(Owner(unused([f"this_{alias}"], self.owned), columns, self.table, keys))
         known = {column.column.name for owner in found for column in owner.columns}
         if loose := [name for name in entity if name not in known]:
-            columns = tuple(Value(alias, column) for name in loose if (column := self.table.column(name)))
             name = unused([word("_".join(loose))], self.owned)
-            found.append(Owner(name, columns, None, tuple(loose)))
+            found.append(Owner(name, Value.named(alias, self.table, loose), None, tuple(loose)))
         return found
-
-    def _owner(self, alias: str, key: ForeignKey) -> Owner:
-        columns = tuple(Value(alias, column) for name in key.columns if (column := self.table.column(name)))
-        table = self.schema.table(key.of)
-        return Owner(unused([word(table.name), word(key.columns[-1])], self.owned), columns, table, key.keys)
 
     def events(self, owner: Owner) -> list[Events]:
         """Those of the tables that refer to the owner, and of the tables that refer to these."""
@@ -119,7 +115,7 @@ class Search:
         alias = steps[further and key].alias if further else rows.alias
         owner_key = further or key
         holder = self.schema.table(owner_key.table)
-        keys = tuple(Value(alias, column) for name in owner_key.columns if (column := holder.column(name)))
+        keys = Value.named(alias, holder, owner_key.columns)
         columns = tuple(looked(self.engine, rows, rows.values))
         is_own = table.place == self.table.place
         time = Value(rows.alias, self.time.column) if is_own else self._time(rows, columns, owner_key)
@@ -136,14 +132,12 @@ class Search:
     def _time(self, rows: Joined, columns: Sequence[Looked], owner_key: ForeignKey) -> Value | None:
         """The latest date of a row: then all of it is known. If it has none, that of a row that it refers to."""
         passed = {step.alias for step in rows.steps if step.key.of == owner_key.of and step.key == owner_key}
-        dated = [c for c in columns if self._may_date(c) and c.value.alias not in passed and len(c.known)]
+        known, time = [c for c in columns if c.value.alias not in passed and len(c.known)], self.time.column
+        dated = [c for c in known if c.kind in DATES]
+        if time.kind not in DATES:
+            dated = [c for c in known if c.kind == "numeric" and c.value.column.name == time.name]
         own = [c for c in dated if c.value.alias == rows.alias]
         return self._latest(rows, own or dated)
-
-    def _may_date(self, column: Looked) -> bool:
-        if self.time.column.kind in DATES:
-            return column.kind in DATES
-        return column.kind == "numeric" and column.value.column.name == self.time.column.name
 
     def _latest(self, rows: Joined, dated: Sequence[Looked]) -> Value | None:
         if not dated:

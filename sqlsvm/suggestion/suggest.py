@@ -19,9 +19,9 @@ from sqlsvm.query.asked import alike
 from sqlsvm.query.names import is_id
 from sqlsvm.suggestion.joined import Joined, Value, commented, joined, left_out, text, unused, word
 from sqlsvm.suggestion.looked import Chosen, Feature, Looked, days_between, moment, row_features
-from sqlsvm.suggestion.schema import Schema, Table, read_schema
+from sqlsvm.suggestion.schema import Table, read_schema
 from sqlsvm.suggestion.sources import Events, Owner, Search, Window, fitting, read, used_steps
-from sqlsvm.suggestion.task import LABEL, Next, Task, column_of, task
+from sqlsvm.suggestion.task import LABEL, Next, column_of, task
 from sqlsvm.times import DATES
 
 COMMON = 4  # so many values of a category are counted,
@@ -188,10 +188,13 @@ class Suggestion:
 
 def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     schema, table = read_schema(engine, wanted.table, wanted.tables)
-    if made := _task(engine, schema, table, wanted):
+    made = None
+    if wanted.next:
+        made = task(engine, schema, table, wanted.next, wanted.entity, wanted.label or LABEL, wanted.time)
         schema, table = made.schema, made.table
         wanted = replace(wanted, label=wanted.label or LABEL, time=made.time, entity=made.entity)
-    label, time = (_role(engine, table, flag, name) for flag, name in _roles(wanted))
+    roles = ("--label", wanted.label), ("--time", wanted.time)
+    label, time = (_role(engine, table, flag, name) for flag, name in roles)
     entity = [column_of(engine, table, "--entity", name).column.name for name in wanted.entity]
     rows, features = joined(schema, table), {label.column.name, time.column.name}
     chosen = row_features(engine, rows, label, time, features)
@@ -209,20 +212,11 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
         commented(query.selects[-len(more)], *filter(None, [past.events.guess]))
     if search.later:
         chosen.left_out[f"no row is before the row of {table.name} that it refers to"] = search.later
-    said = made.said if made else _said(rows, label, time)
+    said = f"a row of {rows.table.name}: its label is {label.column.name}, its time {time.column.name}"
+    said = made.said if made else said
     commented(query, "; ".join((said, *left_out(chosen.left_out))))
     questions = tuple(dict.fromkeys((*(made.questions if made else ()), *search.questions)))
     return Suggestion(text(engine, query), label.column.name, time.column.name, questions, is_date)
-
-
-def _task(engine: Engine, schema: Schema, table: Table, wanted: Wanted) -> Task | None:
-    if not wanted.next:
-        return None
-    return task(engine, schema, table, wanted.next, wanted.entity, wanted.label or LABEL, wanted.time)
-
-
-def _roles(wanted: Wanted) -> list[tuple[str, str | None]]:
-    return [("--label", wanted.label), ("--time", wanted.time)]
 
 
 def _role(engine: Engine, table: Table, flag: str, name: str | None) -> Value:
@@ -237,22 +231,11 @@ def _role(engine: Engine, table: Table, flag: str, name: str | None) -> Value:
 
 
 def _query(rows: Joined, label: Value, chosen: Chosen) -> exp.Select:
-    steps = {step.alias: step for step in rows.steps}
-    needed = _needed(rows, {feature.block for feature in chosen.features})
+    steps, needed = {step.alias: step for step in rows.steps}, {feature.block for feature in chosen.features}
+    for step in reversed(rows.steps):  # those that are read, and those on the way to them
+        needed |= {step.source} if step.alias in needed else set()
     outputs = [(label.expression, label.column.name), *((f.expression, f.name) for f in chosen.features)]
     query = Joined(rows.alias, rows.table, tuple(s for s in rows.steps if s.alias in needed)).select(outputs)
     for join in query.args.get("joins") or []:
         commented(join.this, steps[join.this.alias].said)
     return query
-
-
-def _needed(rows: Joined, used: set[str]) -> set[str]:
-    """The lookups that are read, and those on the way to them."""
-    for step in reversed(rows.steps):
-        if step.alias in used:
-            used = used | {step.source}
-    return used
-
-
-def _said(rows: Joined, label: Value, time: Value) -> str:
-    return f"a row of {rows.table.name}: its label is {label.column.name}, its time {time.column.name}"

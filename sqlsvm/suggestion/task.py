@@ -82,7 +82,11 @@ def task(
     keys, of = _entity(engine, schema, table, rows, entity)
     begun = column_of(engine, table, "--time", since) if since and of else None
     maker = _Maker(engine, schema, rows, time, keys, wanted, label)
-    made = maker.table(_begun(table, of, begun) if of and begun else None, label)
+    exists = None
+    if of and begun:  # when each entity began to exist
+        names = [(sql.named(name, begun.alias), column) for name, column in zip(of.keys, of.columns, strict=True)]
+        exists = sql.select([*names, (moment(begun), "begun")], aliased(table.place, begun.alias))
+    made = maker.table(exists, label)
     own = [replace(key, table=made.place) for key in schema.refers(rows) if set(key.columns) <= set(maker.names)]
     known = Schema((*schema.tables, made), (*schema.foreign_keys, *own))
     return Task(known, made, maker.names, maker.time_name, maker.said(table, begun), questions)
@@ -117,13 +121,7 @@ def _entity(
         hint = f"--entity says the column of {rows.name} that is the entity"
         raise OptionError(f"--label-next: {several} to {table.name}", hint=hint)
     names = named or list(of[0].columns)
-    return [Value(word(rows.name), c) for name in names if (c := rows.column(name))], of[0] if of else None
-
-
-def _begun(table: Table, key: ForeignKey, since: Value) -> exp.Select:
-    """When each entity began to exist."""
-    own = [(sql.named(name, since.alias), column) for name, column in zip(key.keys, key.columns, strict=True)]
-    return sql.select([*own, (moment(since), "begun")], aliased(table.place, since.alias))
+    return [*Value.named(word(rows.name), rows, names)], of[0] if of else None
 
 
 class _Maker:
