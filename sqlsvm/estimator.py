@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import date, timedelta
 from functools import partial
 from inspect import Parameter, Signature, cleandoc
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 import numpy as np
 
 from sqlsvm.ask.describe import Description, describe
-from sqlsvm.ask.evaluate import Measured, measure, measure_held_out
+from sqlsvm.ask.evaluate import measure, measure_held_out
 from sqlsvm.ask.leaks import check_leaks
 from sqlsvm.ask.rows import on_all, on_parts, roles_of
 from sqlsvm.ask.validation import OnUnseen, trained
@@ -25,7 +25,7 @@ from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.measures import MEASURES
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import ByGroup, Confusion
-from sqlsvm.model.evaluation import Evaluation, Named, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import Column, Frame, Input, chances, scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import OWN_PROBABILITY, of_classes
@@ -60,7 +60,6 @@ from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.rules import named
 from sqlsvm.run.clock import whole
 from sqlsvm.run.components import Components, K, components
-from sqlsvm.run.data import Data
 from sqlsvm.run.resume import Continuation, Saved, outlasting
 from sqlsvm.run.training import Training
 from sqlsvm.solve.loss.custom import given
@@ -417,7 +416,7 @@ class Relational(Fitted):
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         with self._looking(database, query) as (engine, model, offload):
-            measured = partial(quality, part=part, model=model)
+            measured = partial(measure_held_out if part == "holdout" else measure, model=model)
             if part is None:
                 return on_all(engine, model, measured, offload=offload)
             return on_parts(engine, model, measured, [part], offload=offload)[part]
@@ -657,11 +656,6 @@ def load(place: Place, name: str | None = None, version: int | None = None) -> R
     if not (isinstance(place, PathLike) or str(place).endswith(".json")):
         made._database = place
     return made
-
-
-def quality(problem: Data, model: Model, part: Part | None) -> Measured:
-    found = (measure_held_out if part == "holdout" else measure)(problem, model)
-    return replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
 
 
 def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm.ask.evaluate import Measured
+from sqlsvm.ask.evaluate import Measured, measure_held_out
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Database, opened
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR, quality
+from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR
 from sqlsvm.measures import NUMBER, SEVERAL, TWO
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
@@ -215,7 +215,7 @@ def learn(
         estimator.holdout = _start(engine, alone, suggestion, estimator.holdout)
     suggested = perf_counter()
     found = list[Measured]()
-    vars(estimator)["_on_unseen"] = lambda problem, model: found.append(quality(problem, model, "holdout"))
+    vars(estimator)["_on_unseen"] = lambda problem, model: found.append(measure_held_out(problem, model))
     estimator.fit(database, suggestion.query, suggestion.label)
     del vars(estimator)["_on_unseen"]
     evaluation: Any = found[-1] if found else estimator.evaluate(part="holdout")

@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.terminal import in_colour
+from sqlsvm.terminal import in_colour, printable
 
 UNBOUNDED = 100_000
 
@@ -42,11 +42,14 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def columns(*titles: str, numbers: Sequence[str] = ()) -> Table:
-    """A table without lines. The columns of numbers come last, aligned to the right."""
-    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(title, overflow="fold")
-    for title in numbers:
-        table.add_column(title, overflow="fold", justify="right")
-    return table
+def table(
+    titles: Sequence[str], rows: Iterable[Sequence[str | Text]], words: int = 1, more: Sequence[str] = ()
+) -> Table:
+    """A table without lines. The first `words` columns and those behind the numbers are text, the others numbers."""
+    drawn = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="bold")
+    for place, title in enumerate((*titles, *more)):
+        is_number = words <= place < len(titles)
+        drawn.add_column(Text(printable(title)), overflow="fold", justify="right" if is_number else "left")
+    for row in rows:
+        drawn.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
+    return drawn

@@ -2,12 +2,21 @@
 
 import logging
 import os
-from typing import TextIO
+from collections.abc import Sequence
+from typing import NamedTuple, TextIO
 
 from sqlsvm.errors import masked
 
 NOTE = logging.INFO + 1  # the level of what is worth keeping in a log of steps
 READING = "reading the query and its tables"  # the first step of a training
+
+
+class Listed(NamedTuple):
+    """A table, for a terminal or a page: the first `words` columns are text, the others numbers."""
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
 
 
 def in_colour(stream: TextIO) -> bool:

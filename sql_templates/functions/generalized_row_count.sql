@@ -35,9 +35,11 @@ BEGIN
         answers := sqlsvm._run('thresholds', given);
         PERFORM sqlsvm._drop('thresholds');
         RETURN QUERY
-            SELECT generalized_row_count.label, t.place::integer - 1, given.levels[t.place], (t.found ->> 'threshold')::float8
-            FROM jsonb_array_elements(answers -> 'thresholds') WITH ORDINALITY AS t (found, place)
-            WHERE t.found -> 'threshold' <> 'null' ORDER BY t.place;
+            SELECT * FROM (  -- a level that no count ends at has the threshold of the next one
+                SELECT generalized_row_count.label, l.place::integer - 1, l.f, max(t.threshold) OVER (ORDER BY l.f DESC) AS most
+                FROM unnest(given.levels) WITH ORDINALITY AS l (f, place)
+                LEFT JOIN jsonb_to_recordset(answers -> 'thresholds') AS t (f float8, threshold float8) ON t.f = l.f) AS found
+            WHERE most IS NOT NULL ORDER BY 2;
     END LOOP;
     PERFORM sqlsvm._close();
 END $$;

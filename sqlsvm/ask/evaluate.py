@@ -29,7 +29,7 @@ from sqlsvm.lab.ask.machine import evaluate_machine
 from sqlsvm.measures import NUMBER, SEVERAL, TWO, Label
 from sqlsvm.model.confusion import ByGroup, Confusion, Found
 from sqlsvm.model.confusion import Measured as OfGroup
-from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Fairness, Histogram, Probabilities, Residuals
+from sqlsvm.model.evaluation import Bounded, Clusters, Evaluation, Fairness, Histogram, Named, Probabilities, Residuals
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
 from sqlsvm.model.scored import BINS, answered, explained, of_sums, of_two_classes
@@ -185,10 +185,13 @@ Measured = Evaluation | Residuals | Confusion | ByGroup
 
 def measure(problem: Data, model: Model, *, buckets: int = 256, bins: int = 100, held_out: bool = False) -> Measured:
     """With intervals, if the training has not seen these rows."""
+    found: Measured
     if model.groups:
-        return by_group(problem, model, bins, held_out=held_out)
-    found = ungrouped(problem, model, buckets=buckets, bins=bins, held_out=held_out)
-    return found if isinstance(found, Confusion) else with_fairness(found, problem, model)
+        found = by_group(problem, model, bins, held_out=held_out)
+    else:
+        found = ungrouped(problem, model, buckets=buckets, bins=bins, held_out=held_out)
+        found = found if isinstance(found, Confusion) else with_fairness(found, problem, model)
+    return replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
 
 
 measure_held_out = partial(measure, held_out=True)

@@ -95,15 +95,14 @@ def evaluate(
         if others := _others(engine, model, query, condition, rows):
             model = others
         measured, held_out = partial(measure, model=model), partial(measure_held_out, model=model)
-        classes = model.trained_on.label_values
         if holdout_of(model.options) and not others:
             parts = on_parts(engine, model, measured, offload=offload, held_out=held_out)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
-            drawn = draw_parts(parts, model.label, classes, sys.stdout, weighted=model.weighted)
+            drawn = draw_parts(parts, sys.stdout)
         else:
             found = on_all(engine, model, held_out if others else measured, offload=offload)
             said = {**found.as_json(), "trained_on": not others}
-            drawn = draw_evaluation(found, model.label, classes, sys.stdout, weighted=model.weighted)
+            drawn = draw_evaluation(found, sys.stdout)
             drawn = drawn if others else f"{IN_SAMPLE}\n\n{drawn}"
     show_either(as_json, lambda: {"model": model.name, "version": model.version, **said}, lambda: drawn)
 

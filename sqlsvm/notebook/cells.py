@@ -118,7 +118,7 @@ def _place(model: Model) -> str:
 def _measured(found: Any, stream: TextIO) -> str:
     from sqlsvm.show.evaluation import draw_evaluation
 
-    return draw_evaluation(found, found.of.label, found.of.values, stream, weighted=found.of.weighted)
+    return draw_evaluation(found, stream)
 
 
 def _inspection(found: Inspection, stream: TextIO) -> str:

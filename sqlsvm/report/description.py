@@ -11,7 +11,7 @@ from sqlsvm.report.parts import Element, document, el, figures, scrolled, sectio
 from sqlsvm.report.plots import steps
 from sqlsvm.report.svg import draw
 from sqlsvm.run.components import Components
-from sqlsvm.show.description import category_rows, figure, notes, number_row, proof, size
+from sqlsvm.show.description import category_rows, figure, loadings, notes, number_row, proof, size
 from sqlsvm.terminal import amount, memory, share, weight
 
 
@@ -129,14 +129,12 @@ def components_html(found: Components, made: datetime) -> str:
         el("h1", f"{len(found.components)} components have {100 * shares:.1f} % of the variance"),
         figures(facts),
     )
-    numbered = [f"{n}" for n in range(1, len(found.components) + 1)]
-    rows = [[name, *(f"{c.loadings[name]:.3f}" for c in found.components)] for name in found.means]
     return document(
         "The principal components of a join",
         made,
         opening,
         section("variance", "Variance", el("p", proof(found)), el("div", draw(scree(found)), class_="beside")),
-        section("loadings", "Loadings", table(("feature", *numbered), rows, words=1)),
+        section("loadings", "Loadings", table(*loadings(found))),
     )
 
 

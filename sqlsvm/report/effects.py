@@ -11,7 +11,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.weights import Weight
 from sqlsvm.report.chart import Area, Chart, Line, Rule, linear, within
 from sqlsvm.report.gather import Report
-from sqlsvm.report.parts import Element, el, scrolled, section
+from sqlsvm.report.parts import Element, el, scrolled, section, table
 from sqlsvm.report.plots import classes
 from sqlsvm.report.svg import draw
 from sqlsvm.terminal import amount
@@ -170,3 +170,29 @@ def _bar(part: float) -> Element:
     )
     axis = el("path", d=f"M{half:g} 0V13", class_="tick")
     return el("svg", bar, axis, viewBox=f"0 0 {2 * half:g} 13", width=2 * half, height=13, aria_hidden="true")
+
+
+def weights_of_classes(report: Report) -> Element:
+    """A row for each weight, with a column for each class; those that matter most for some class first."""
+    model = report.model
+    scaled = np.array([of.weights.scaled for of in model.classes])
+    order = np.argsort(-np.abs(scaled).max(axis=0, initial=0.0), kind="stable")[:TOP]
+    said = (
+        "The score of a class is its intercept + the sum of weight times column; the prediction is the class with the "
+        "largest score. These are the scaled weights: scaled features have the same size, so the largest come first. "
+        "Above 0 a feature speaks for the class."
+    )
+    first = model.classes[0].weights
+    rows = [("", "(intercept)", *(_signed(of.scaled_intercept or 0.0) for of in model.classes))]
+    for place in order.tolist():
+        w = first[place]
+        name = w.feature if w.category is None else f"{w.feature} = {w.category}"
+        rows.append((report.relation_of(w.feature), name, *map(_signed, scaled[:, place].tolist())))
+    titles = ("relation", "feature", *(str(of.value) for of in model.classes))
+    left = len(first) - len(order)
+    more = el("p", f"And {amount(left)} more, with smaller weights.", class_="aside") if left else None
+    return section("weights", "The weights", el("p", said), table(titles, rows, words=2), more)
+
+
+def _signed(value: float) -> str:
+    return f"{value:.4f}".replace("-", "\u2212")

@@ -10,11 +10,10 @@ from typing import Any
 from sqlsvm.measures import MEASURES
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Residuals
-from sqlsvm.model.model import Model
+from sqlsvm.model.model import Model, OfClass
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS
-from sqlsvm.report.classes import proofs_of_classes, weights_of_classes
-from sqlsvm.report.effects import effects_section, weights_section
+from sqlsvm.report.effects import effects_section, weights_of_classes, weights_section
 from sqlsvm.report.gather import Measured, Report
 from sqlsvm.report.parts import Element, document, el, figures, percent, section, table
 from sqlsvm.report.plots import charts, choice_section
@@ -130,15 +129,30 @@ def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
         "gives a plane that lies below it everywhere; the lowest point of all these planes together is the lower bound."
     )
     if model.classes:
-        return proofs_of_classes(model, said)
+        return _proofs(model, said)
     held = [(c.row, f"{c.slack:.6g}") for c in model.constraints]
     constraints = table(("constraint", "slack"), held, words=1, caption="What the weights satisfy") if held else None
-    titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")
-    rows = list(history(model))
     pictures = [drawn[name] for name in ("convergence", "gap") if name in drawn]
-    numbers = el("details", el("summary", "The numbers of every pass"), table(titles, rows, words=0)) if rows else None
+    every = table(*history(model)) if model.history else None
+    numbers = every and el("details", el("summary", "The numbers of every pass"), every)
     drawings = el("div", pictures, class_="figures-row")
     return section("proof", "The certificate", el("p", said), drawings, constraints, numbers)
+
+
+def _proofs(model: Model, said: str) -> Element:
+    """`said` explains the objective."""
+    titles = ("class", "rows", "objective", "at most", "lower bound", "gap", "passes", "seconds")
+    about = f"Each class is trained against all others. The model has the means, and the largest gap. {said}"
+    number = weight if model.weighted else amount
+    rows = [_proof_of(of, number(of.rows)) for of in model.classes]
+    open_ = [str(of.value) for of in model.classes if not of.converged]
+    late = el("p", f"Not converged: {', '.join(open_)}.", class_="aside") if open_ else None
+    return section("proof", "The certificates", el("p", about), table(titles, rows, words=1), late)
+
+
+def _proof_of(of: OfClass, rows: str) -> tuple[str, ...]:
+    values = (f"{value:.6g}" for value in (of.objective, of.objective_upper, of.lower_bound))
+    return str(of.value), rows, *values, percent(of.gap), str(of.passes), f"{of.seconds:.1f}"
 
 
 def _loss(model: Model) -> str:

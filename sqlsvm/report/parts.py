@@ -6,9 +6,6 @@ from datetime import datetime
 from html import escape
 from importlib.resources import files
 
-from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Evaluation, Residuals
-from sqlsvm.show.evaluation import worth_of
 from sqlsvm.terminal import printable
 
 Node = "Element | str | int | float | Iterable[Node] | None"
@@ -73,14 +70,6 @@ def _text(value: object) -> str:
     return "\n".join(printable(line) for line in str(value).expandtabs().split("\n"))
 
 
-INTERVAL = "interval"  # the title of a column
-
-
-def said_of_intervals(found: Evaluation | Residuals | Confusion) -> Element | None:
-    said = " ".join(worth_of(found))
-    return el("p", f"{said[:1].upper()}{said[1:]}", class_="aside") if said else None
-
-
 GENERATOR = "sqlsvm report"  # of all pages: a file that has it may be overwritten
 
 
@@ -124,7 +113,7 @@ def section(name: str, title: str, *children: object) -> Element:
     return el("section", el("h2", title, id=name), *children, aria_labelledby=name)
 
 
-def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, words: int, caption: str = "") -> Element:
+def table(titles: Sequence[str], rows: Iterable[Iterable[str]], words: int = 1, caption: str = "") -> Element:
     """The first `words` columns are text, the others are numbers aligned to the right."""
 
     def kind_of(n: int) -> str | None:

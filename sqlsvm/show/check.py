@@ -5,14 +5,13 @@ from typing import TextIO
 
 from rich.text import Text
 
-from sqlsvm.paper import columns, on_paper
+from sqlsvm.paper import on_paper, table
 from sqlsvm.psql.install.check import Finding
 from sqlsvm.terminal import printable
 
 
 def draw_findings(findings: Sequence[Finding], stream: TextIO) -> str:
-    table = columns("", "check", "found")
-    for finding in findings:
-        verdict = Text("ok", "green") if finding.good else Text("FAILED", "bold red")
-        table.add_row(verdict, finding.what, Text("\n".join(printable(line) for line in finding.found.splitlines())))
-    return on_paper(stream, table)
+    verdicts = Text("FAILED", "bold red"), Text("ok", "green")
+    lines = [Text("\n".join(map(printable, finding.found.splitlines()))) for finding in findings]
+    rows = [(verdicts[found.good], found.what, said) for found, said in zip(findings, lines, strict=True)]
+    return on_paper(stream, table(("", "check", "found"), rows, words=3))

@@ -10,9 +10,9 @@ from rich.text import Text
 from sqlsvm.ask.alike import alike
 from sqlsvm.ask.describe import ColumnFacts, Description
 from sqlsvm.compile.columns import QUANTILES
-from sqlsvm.paper import columns, on_paper
+from sqlsvm.paper import on_paper, table
 from sqlsvm.run.components import Components
-from sqlsvm.terminal import amount, printable, row_count, share, weight
+from sqlsvm.terminal import Listed, amount, printable, row_count, share, weight
 
 SHOWN = {0.05: "5 %", 0.5: "median", 0.95: "95 %"}  # of the quantiles
 assert SHOWN.keys() <= set(QUANTILES)
@@ -48,11 +48,8 @@ def _of_sum(f: ColumnFacts) -> str:
 
 def _numbers(found: Description) -> Table:
     label = ["with label"] if found.compared else []
-    table = columns("feature", numbers=("NULLs", "mean", "deviation", "least", *SHOWN.values(), "largest", *label))
-    for f in found.features:
-        if f.kind != "categorical":
-            table.add_row(Text(printable(f.name)), *number_row(found, f, SHOWN))
-    return table
+    rows = [(f.name, *number_row(found, f, SHOWN)) for f in found.features if f.kind != "categorical"]
+    return table(("feature", "NULLs", "mean", "deviation", "least", *SHOWN.values(), "largest", *label), rows)
 
 
 def number_row(found: Description, f: ColumnFacts, quantiles: Iterable[float]) -> list[str]:
@@ -78,16 +75,16 @@ def figure(value: float | None) -> str:
 
 def _categories(found: Description) -> Table:
     """Below the named categories of a column, the rows of the others."""
-    of_label = [f"{'share' if found.classes else 'mean'} of {printable(found.compared)}"] if found.compared else []
+    of_label = [f"{'share' if found.classes else 'mean'} of {found.compared}"] if found.compared else []
     ratio = ["with label"] if found.compared else []
-    table = columns("feature", "category", numbers=("rows", "share", *of_label, *ratio))
+    rows = []
     for f in (f for f in found.features if f.kind == "categorical"):
-        first, also = printable(f.name), _correlation(found, f)
-        for value, rows, mean in category_rows(found, f):
+        first, also = f.name, _correlation(found, f)
+        for value, n, mean in category_rows(found, f):
             last = ["" if mean is None else f"{mean:.4g}", *also] if found.compared else []
-            table.add_row(Text(first), Text(value), size(found, rows), share(rows, found.rows), *last)
+            rows.append([first, value, size(found, n), share(n, found.rows), *last])
             first, also = "", [""] * len(also)
-    return table
+    return table(("feature", "category", "rows", "share", *of_label, *ratio), rows, words=2)
 
 
 def category_rows(found: Description, f: ColumnFacts) -> Iterator[tuple[str, float, float | None]]:
@@ -105,7 +102,7 @@ WIDTH = 40  # of the longest bar
 
 def draw_components(found: Components, stream: TextIO) -> str:
     last = f"All features together have a variance of {found.variance:.4g}, over {amount(found.rows)} rows of the join."
-    return on_paper(stream, _variances(found), "", _loadings(found), "", last, proof(found))
+    return on_paper(stream, _variances(found), "", table(*loadings(found)), "", last, proof(found))
 
 
 def proof(found: Components) -> str:
@@ -114,18 +111,14 @@ def proof(found: Components) -> str:
 
 
 def _variances(found: Components) -> Table:
-    table = columns("component", numbers=("variance", "share", "so far"))
-    table.add_column("")
-    largest, so_far = max((c.variance for c in found.components), default=0.0), 0.0
+    rows, largest, so_far = [], max((c.variance for c in found.components), default=0.0), 0.0
     for number, c in enumerate(found.components, 1):
         so_far += c.ratio
         bar = "#" * round(WIDTH * c.variance / largest) if largest else ""
-        table.add_row(f"{number}", f"{c.variance:.4g}", f"{100 * c.ratio:.1f} %", f"{100 * so_far:.1f} %", bar)
-    return table
+        rows.append((f"{number}", f"{c.variance:.4g}", f"{100 * c.ratio:.1f} %", f"{100 * so_far:.1f} %", bar))
+    return table(("component", "variance", "share", "so far"), rows, more=("",))
 
 
-def _loadings(found: Components) -> Table:
-    table = columns("feature", numbers=tuple(f"{n}" for n in range(1, len(found.components) + 1)))
-    for name in found.means:
-        table.add_row(Text(printable(name)), *(f"{c.loadings[name]:.3f}" for c in found.components))
-    return table
+def loadings(found: Components) -> Listed:
+    rows = [[name, *(f"{c.loadings[name]:.3f}" for c in found.components)] for name in found.means]
+    return Listed(("feature", *(f"{n}" for n in range(1, len(found.components) + 1))), rows)

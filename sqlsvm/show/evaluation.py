@@ -3,47 +3,51 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
-from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, deciding, of_scores
-from sqlsvm.model.confusion import ByGroup, Confusion, f1, precision, recall
-from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Residuals
-from sqlsvm.paper import columns, on_paper
+from sqlsvm.model.confusion import ByGroup, Confusion
+from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Named, Residuals
+from sqlsvm.paper import on_paper, table
 from sqlsvm.query.rewrites.split import Part
-from sqlsvm.terminal import amount, printable, weight
+from sqlsvm.terminal import Listed, amount, share, weight
 
-Measured = Evaluation | Residuals | Confusion | ByGroup
+Found = Evaluation | Residuals | Confusion
+Measured = Found | ByGroup
 
 
-def draw_evaluation(
-    found: Measured, label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool = False
-) -> str:
-    """`classes` are the values of the label, the negative one first."""
-    if isinstance(found, ByGroup):
-        return _by_group(found, label, classes, stream, weighted=weighted)
+def draw_evaluation(found: Measured, stream: TextIO) -> str:
+    return _by_group(found, stream) if isinstance(found, ByGroup) else _drawn(found, found.of, stream)
+
+
+def _drawn(found: Found, of: Named, stream: TextIO) -> str:
     if isinstance(found, Confusion):
         how = (_looked_at(found), *worth_of(found))
-        return on_paper(stream, _classes(found, label, weighted), "", _measures(found), "", *how)
+        return on_paper(stream, table(*classes(found, of, WIDE)), "", table(*measures(found, of)), "", *how)
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
         worth = [*worth_of(found)]
-        return on_paper(stream, _residuals(found, label, weighted), *fair, *([""] if worth else []), *worth)
-    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", *_how(found))
+        return on_paper(stream, table(*measures(found, of)), *fair, *([""] if worth else []), *worth)
+    return on_paper(stream, table(*matrix(found, of)), "", table(*measures(found, of)), *fair, "", *_how(found))
 
 
-def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool) -> str:
+def number_of(weighted: bool) -> tuple[str, Callable[[float], str]]:
+    """What is counted, and how it is written."""
+    return ("weight", weight) if weighted else ("rows", amount)
+
+
+def _by_group(found: ByGroup, stream: TextIO) -> str:
     """A line for each group, then all of them."""
     names = OF_GROUPS[found.groups[0].found.kind if found.groups else TWO]
-    unit, number = ("weight", weight) if weighted else ("rows", amount)
-    table = columns(escape(printable(found.by)), numbers=(unit, *(name.replace("_", " ") for name in names)))
-    for one in found.groups:
-        measures = (MEASURES[name].value(one.found) for name in names)
-        table.add_row(Text(printable(str(one.value))), number(one.rows), *map(_short, measures))
-    drawn = [on_paper(stream, table)]
+    unit, number = number_of(found.of.weighted)
+    rows = [
+        (str(one.value), number(one.rows), *(_short(MEASURES[name].value(one.found)) for name in names))
+        for one in found.groups
+    ]
+    titles = (found.by, unit, *(name.replace("_", " ") for name in names))
+    drawn = [on_paper(stream, table(titles, rows))]
     if found.whole:
-        drawn.append(f"all groups\n\n{draw_evaluation(found.whole, label, classes, stream, weighted=weighted)}")
+        drawn.append(f"all groups\n\n{_drawn(found.whole, found.of, stream)}")
     if found.missed:
         drawn.append(f"in no group with a model: {number(found.missed)} {unit} of the join")
     return "\n\n".join(drawn)
@@ -80,39 +84,10 @@ IN_SAMPLE = "the rows that it was trained on"
 TITLES: Mapping[Part, str] = {"holdout": "the rows held out", "train": IN_SAMPLE}
 
 
-def draw_parts(
-    parts: Mapping[Part, Measured], label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool = False
-) -> str:
+def draw_parts(parts: Mapping[Part, Measured], stream: TextIO) -> str:
     """The evaluations on the rows held out, and then on the rows of the training."""
-    drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
+    drawn = {part: draw_evaluation(found, stream) for part, found in parts.items()}
     return "\n\n\n".join(f"{title}\n\n{drawn[part]}" for part, title in TITLES.items() if part in drawn)
-
-
-WIDE = 12  # classes that a matrix has room for
-
-
-def _classes(found: Confusion, label: str, weighted: bool) -> Table:
-    """A row for each class; if there are many, without the predictions of each of them."""
-    number, names = weight if weighted else amount, [printable(str(value)) for value in found.values]
-    shown = names if len(names) <= WIDE else []
-    predicted = (f"predicted {escape(name)}" for name in shown)
-    rates = precision(found.matrix), recall(found.matrix), f1(found.matrix)
-    unit = "weight" if weighted else "rows"
-    table = columns(escape(printable(label)), numbers=(unit, *predicted, "precision", "recall", "f1"))
-    for i, name in enumerate(names):
-        cells = (number(cell) for cell in found.matrix[i][: len(shown)])
-        table.add_row(Text(name), number(found.rows[i]), *cells, *(f"{rate[i]:.4f}" for rate in rates))
-    return table
-
-
-def _measures(found: Confusion) -> Table:
-    of_drawing = [] if found.exact else ["error of drawing"]
-    table = columns("measure", numbers=("value", *of_drawing, *(["interval"] if found.intervals else [])))
-    errors = found.errors
-    for name, value in found.measures.items():
-        figures = [f"{value:.4f}", *(f"{errors[name]:.4f}" for _ in of_drawing)]
-        table.add_row(name.replace("_", " "), *figures, *([interval_of(found, name)] if found.intervals else []))
-    return table
 
 
 def _looked_at(found: Confusion) -> str:
@@ -121,25 +96,84 @@ def _looked_at(found: Confusion) -> str:
     return f"from {amount(float(found.drawn.sum()))} rows that were drawn from the join"
 
 
-def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
-    interval = ("interval",) if found.intervals else ()
-    table = columns(f"{escape(printable(label))} - score", numbers=("value", *interval))
-    rows = list(measures_of(found, weighted))
-    if known := found.intervals.get("loss"):
-        rows.append(("loss", f"{known.value:.6g}"))
-    for said, value in rows:
-        table.add_row(said, value, *([interval_of_number(found, said)] if interval else []))
-    return table
+# -- tables, for a terminal and for a page -----------------------------------------------------------------------------
+
+WIDE = 12  # classes that a matrix has room for
 
 
-def interval_of_number(found: Residuals, said: str) -> str:
-    known = next((each for name, each in found.intervals.items() if MEASURES[name].words == said), None)
-    return f"{known.lower:.6g} to {known.upper:.6g}" if known else ""
+def classes(found: Confusion, of: Named, most: int) -> Listed:
+    """A row for each class; if there are many, without the predictions of each of them."""
+    unit, number = number_of(of.weighted)
+    names = [str(value) for value in found.values]
+    shown = names if len(names) <= most else []
+    rows = [
+        (name, number(n), *map(number, cells[: len(shown)]), *(f"{rate:.4f}" for rate in rates))
+        for name, (_, n, *rates), cells in zip(names, found.of_classes(), found.matrix.tolist(), strict=True)
+    ]
+    return Listed((of.label, unit, *(f"predicted {name}" for name in shown), "precision", "recall", "f1"), rows)
 
 
-def measures_of(found: Residuals, weighted: bool) -> Iterator[tuple[str, str]]:
-    """What is known of residuals, in words."""
-    yield ("weight", weight(found.rows)) if weighted else ("rows", amount(found.rows))
+def matrix(found: Evaluation, of: Named, *, shares: bool = False) -> Listed:
+    unit, number = number_of(of.weighted)
+    negative, positive = map(str, of.values)
+    each = (
+        (negative, found.negatives, found.true_negative, found.false_positive),
+        (positive, found.positives, found.false_negative, found.true_positive),
+    )
+
+    def cell(found: Bounded, whole: float) -> str:
+        more = [share(found.value, whole)] if shares and whole else []
+        more += [] if found.exact else [f"{number(found.lower)} to {number(found.upper)}"]
+        return number(found.value) + (f" ({', '.join(more)})" if more else "")
+
+    rows = [(name, number(whole), *(cell(each, whole) for each in cells)) for name, whole, *cells in each]
+    return Listed((of.label, unit, f"predicted {negative}", f"predicted {positive}"), rows)
+
+
+def measures(found: Found, of: Named, seen: Found | None = None) -> Listed:
+    """All that are known, with bounds, errors and intervals where there are some, next to those of the rows that were
+    seen, if `found` is of others."""
+    titles, rows = _values(found, of.weighted)
+    if found.intervals:
+        number = isinstance(found, Residuals)
+        known = {MEASURES[n].words if number else n.replace("_", " "): each for n, each in found.intervals.items()}
+        digits = ".6g" if number else ".4f"
+        ends = {name: f"{each.lower:{digits}} to {each.upper:{digits}}" for name, each in known.items()}
+        if "loss" in known:
+            rows["loss"] = [f"{known['loss'].value:{digits}}", *("" for _ in titles)]
+        rows = {name: [*cells, ends.get(name, "")] for name, cells in rows.items()}
+        titles.append("interval")
+    if seen:
+        others = _values(seen, of.weighted)[1]
+        rows = {name: [*cells, others.get(name, [""])[0]] for name, cells in rows.items()}
+        titles.append("trained on")
+    first = f"{of.label} - score" if isinstance(found, Residuals) else "measure"
+    return Listed((first, "held out" if seen else "value", *titles), [(name, *cells) for name, cells in rows.items()])
+
+
+def _values(found: Found, weighted: bool) -> tuple[list[str], dict[str, list[str]]]:
+    """What says how far values may be off, and each with that."""
+    if isinstance(found, Residuals):
+        return [], {name: [value] for name, value in _of_residuals(found, weighted)}
+    if isinstance(found, Confusion):
+        of_drawing, errors = [] if found.exact else ["error of drawing"], found.errors
+        each = {name: [value, *(errors[name] for _ in of_drawing)] for name, value in found.measures.items()}
+        return of_drawing, {name.replace("_", " "): [f"{x:.4f}" for x in cells] for name, cells in each.items()}
+    rates = {name: getattr(found, name) for name in of_scores(TWO, probabilities=True)}
+    rates = {name.replace("_", " "): rate for name, rate in rates.items() if rate is not None}
+    bounds = [] if all(rate.exact for rate in rates.values()) else ["at least", "at most"]
+    return bounds, {
+        name: [
+            f"{rate.value:.4f}",
+            *("" if rate.exact else f"{x:.4f}" for x in (rate.lower, rate.upper)[: len(bounds)]),
+        ]
+        for name, rate in rates.items()
+    }
+
+
+def _of_residuals(found: Residuals, weighted: bool) -> Iterator[tuple[str, str]]:
+    unit, number = number_of(weighted)
+    yield unit, number(found.rows)
     yield MEASURES["mae"].words, f"{found.mae:.6g}"
     yield MEASURES["rmse"].words, f"{found.rmse:.6g}"
     if found.r2 is not None:
@@ -150,54 +184,7 @@ def measures_of(found: Residuals, weighted: bool) -> Iterator[tuple[str, str]]:
     yield "share of labels up to the score", f"{found.coverage:.4f}"
 
 
-def _fairness(columns_: Sequence[Fairness]) -> Table:
-    table = columns("fair to", numbers=("covariance", "limit", "positive where false", "where true"))
-    for f in columns_:
-        rates = (f"{rate:.4f}" for rate in f.rates) if f.rates else ("", "")
-        table.add_row(Text(printable(f.column)), f"{f.covariance:.4g}", f"{f.limit:g}", *rates)
-    return table
-
-
-def _matrix(found: Evaluation, label: str, classes: tuple[object, ...], weighted: bool) -> Table:
-    negative, positive = (printable(str(value)) for value in classes)
-    predicted = (f"predicted {escape(name)}" for name in (negative, positive))
-    unit, number = ("weight", weight) if weighted else ("rows", amount)
-    table = columns(escape(printable(label)), numbers=(unit, *predicted))
-    for name, rows, cells in (
-        (negative, found.negatives, (found.true_negative, found.false_positive)),
-        (positive, found.positives, (found.false_negative, found.true_positive)),
-    ):
-        table.add_row(Text(name), number(rows), *(_cell(cell, number) for cell in cells))
-    return table
-
-
-def _cell(found: Bounded, number: Callable[[float], str]) -> str:
-    bounds = "" if found.exact else f" ({number(found.lower)} to {number(found.upper)})"
-    return f"{number(found.value)}{bounds}"
-
-
-def rates_of(found: Evaluation) -> dict[str, Bounded]:
-    """Those that are known."""
-    each = {name: getattr(found, name) for name in of_scores(TWO, probabilities=True)}
-    return {name: rate for name, rate in each.items() if rate is not None}
-
-
-def _rates(found: Evaluation) -> Table:
-    """With bounds where there are some."""
-    rates = rates_of(found)
-    bounds = () if all(rate.exact for rate in rates.values()) else ("at least", "at most")
-    interval = ("interval",) if found.intervals else ()
-    table = columns("measure", numbers=("value", *bounds, *interval))
-    for name, rate in rates.items():
-        values = (rate.value,) if rate.exact else (rate.value, rate.lower, rate.upper)
-        figures = [f"{value:.4f}" for value in values]
-        figures += [""] * (1 + len(bounds) - len(figures))
-        table.add_row(name.replace("_", " "), *figures, *([interval_of(found, name)] if interval else []))
-    if interval:
-        table.add_row("loss", f"{found.intervals['loss'].value:.4f}", *("" for _ in bounds), interval_of(found, "loss"))
-    return table
-
-
-def interval_of(found: Evaluation | Confusion, name: str) -> str:
-    known = found.intervals.get(name)
-    return f"{known.lower:.4f} to {known.upper:.4f}" if known else ""
+def _fairness(columns: Sequence[Fairness]) -> Table:
+    rates = [[f"{rate:.4f}" for rate in f.rates] if f.rates else ["", ""] for f in columns]
+    rows = [(f.column, f"{f.covariance:.4g}", f"{f.limit:g}", *each) for f, each in zip(columns, rates, strict=True)]
+    return table(("fair to", "covariance", "limit", "positive where false", "where true"), rows)

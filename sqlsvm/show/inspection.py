@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlsvm.ask.inspect import Inspection, LabelFacts, RelationFacts, edge_left_join, edge_text
 from sqlsvm.ask.remarks import node_name, remarks
-from sqlsvm.paper import columns, on_paper
+from sqlsvm.paper import on_paper, table
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.run.notes import made_once
 from sqlsvm.terminal import amount, memory, printable, row_count, share
@@ -135,29 +135,24 @@ def _is_name(tokens: list[Token]) -> bool:
 
 def _features(found: Inspection) -> Table:
     """One feature per line, in the order of the query's relations."""
-    table = columns("relation", "feature", "kind", numbers=("NULLs in relation",))
+    rows = []
     for relation in found.relations:
-        first = printable(relation.alias)
+        first = relation.alias
         for f in found.features:
             if f.relation == relation.alias:
-                table.add_row(Text(first), Text(printable(f.name)), f.kind, amount(f.nulls) if f.nulls else "")
+                rows.append((first, f.name, f.kind, amount(f.nulls) if f.nulls else ""))
                 first = ""
-    return table
+    return table(("relation", "feature", "kind", "NULLs in relation"), rows, words=3)
 
 
 def _heavy(found: Inspection, place: int) -> Table:
     """The keys that make the most rows, and the rows without them."""
     keys = found.heavy[place]
     found_by = " (found by a sketch)" if keys.approximate else ""
-    table = columns(
-        f"heavy keys of {condition(found.tree, found.tree.edges[place])}{found_by}", numbers=("rows", "share")
-    )
-    for k in keys.keys:
-        value = ", ".join(printable(str(part)) for part in k.key)
-        table.add_row(Text(value), amount(k.rows), share(k.rows, found.join_rows))
     rest = "(the others: no key has more)" if keys.approximate else "(the join without them)"
-    table.add_row(rest, amount(keys.others), share(keys.others, found.join_rows))
-    return table
+    each = [*((", ".join(map(str, k.key)), k.rows) for k in keys.keys), (rest, keys.others)]
+    title = f"heavy keys of {condition(found.tree, found.tree.edges[place])}{found_by}"
+    return table((title, "rows", "share"), [(key, amount(n), share(n, found.join_rows)) for key, n in each])
 
 
 def _sentences(found: Inspection) -> Iterator[str]:

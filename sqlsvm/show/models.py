@@ -4,16 +4,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from rich.table import Table
 from rich.text import Text
 
 from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS, STRENGTHS
-from sqlsvm.paper import columns, facts, on_paper
+from sqlsvm.paper import facts, on_paper, table
 from sqlsvm.show.leaves import leaves
 from sqlsvm.store.base import Stored
-from sqlsvm.terminal import amount, printable, row_count, share, weight
+from sqlsvm.terminal import Listed, amount, printable, row_count, share, weight
 from sqlsvm.times import TIMES
 
 AT_ONCE = 1.0  # a training of fewer seconds is over at once
@@ -25,34 +24,24 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
     if not listing:
         return "no model is stored here"
     numbers = "version", "lambda", "join rows", "objective", "gap"
-    table = columns("model", "stored", "label", "rows not seen", "converged", numbers=numbers)
-    last = None
-    if any(stored.error for stored in listing):
-        table.add_column("cannot be read", overflow="fold")
+    titles = ("model", "stored", "label", "rows not seen", "converged", *numbers)
+    rows, last = [], None
     for stored in listing:
-        name = printable(stored.name) if stored.name != last else ""
-        table.add_row(
-            Text(name),
-            f"{stored.created_at.astimezone():%Y-%m-%d %H:%M}",
-            Text(printable(stored.label)),
-            Text(_unseen(stored.unseen)),
-            "yes" if stored.converged else "no",
-            str(stored.version),
-            f"{stored.lam:g}",
-            f"total weight {weight(stored.join_rows)}" if stored.weighted else amount(stored.join_rows),
-            f"{stored.objective:.6g}",
-            f"{stored.gap:.2g}",
-            *([Text(printable(stored.error))] if stored.error else []),
-        )
+        name = stored.name if stored.name != last else ""
+        when, converged = f"{stored.created_at.astimezone():%Y-%m-%d %H:%M}", "yes" if stored.converged else "no"
+        size = f"total weight {weight(stored.join_rows)}" if stored.weighted else amount(stored.join_rows)
+        found = [name, when, stored.label, _unseen(stored.unseen), converged, str(stored.version), f"{stored.lam:g}"]
+        rows.append([*found, size, f"{stored.objective:.6g}", f"{stored.gap:.2g}", stored.error or ""])
         last = stored.name
-    return on_paper(stream, table)
+    unread = ("cannot be read",) if any(stored.error for stored in listing) else ()
+    return on_paper(stream, table(titles, [row[: len(titles) + len(unread)] for row in rows], 5, unread))
 
 
 def _unseen(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return ""
     error = found["standard_error"]
-    said = printable(found["measure"].replace("_", " "))
+    said = found["measure"].replace("_", " ")
     return f"{said} {_rounded(found['mean'], 3)}{'' if error is None else f' +- {_rounded(error, 1)}'}"
 
 
@@ -68,25 +57,24 @@ def draw_model(model: Model, stream: TextIO) -> str:
     found = facts(_facts(model))
     if model.family:
         return on_paper(stream, found, "", Text(draw_several(model, stream)))
-    return on_paper(stream, found, "", _history(model)) if model.history else on_paper(stream, found)
+    return on_paper(stream, found, "", table(*history(model))) if model.history else on_paper(stream, found)
 
 
 def draw_several(model: Model, stream: TextIO, most: int | None = None) -> str:
     """A line for each class against all others, or for each group: at most so many, those with the most rows."""
     unit, number = ("weight", weight) if model.weighted else ("rows", amount)
-    said = printable(model.by or model.label)
     own = [name for name in STRENGTHS if len(model.strengths(name)) > 1]
     numbers = unit, *(OPTIONS[name].said for name in own), "objective", "lower bound", "gap", "passes", "weights"
-    table = columns(said, "converged", numbers=numbers)
+    rows = []
     each: list[tuple[float, OfClass | OfGroup]] = [(of.rows, of) for of in model.classes]
     each += [(of.join_rows, of) for of in model.groups]
     shown = sorted(each, key=lambda one: -one[0])[:most] if most and len(each) > most else each
-    for rows, of in shown:
+    for n, of in shown:
         found = [f"{getattr(of, name):g}" for name in own]
         found += [f"{of.objective:.6g}", f"{of.lower_bound:.6g}", f"{of.gap:.2g}"]
-        name, converged = Text(printable(str(of.value))), "yes" if of.converged else "no"
-        table.add_row(name, converged, number(rows), *found, str(of.passes), str(of.used))
-    return on_paper(stream, table, *([_more(model, len(each) - len(shown))] if len(shown) < len(each) else []))
+        rows.append((str(of.value), "yes" if of.converged else "no", number(n), *found, str(of.passes), str(of.used)))
+    drawn = table((model.by or model.label, "converged", *numbers), rows, words=2)
+    return on_paper(stream, drawn, *([_more(model, len(each) - len(shown))] if len(shown) < len(each) else []))
 
 
 def _more(model: Model, left: int) -> str:
@@ -103,20 +91,20 @@ def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
 
 
 def _weights(model: Model, top: int | None, stream: TextIO) -> str:
-    table = columns("feature", "category", numbers=("weight", "scaled weight"))
-    table.add_row("(intercept)", "", f"{model.intercept:.6g}", "")
+    rows = [("(intercept)", "", f"{model.intercept:.6g}", "")]
     if model.threshold:
-        table.add_row("(threshold)", "", f"{-model.threshold:.6g}", "")
+        rows.append(("(threshold)", "", f"{-model.threshold:.6g}", ""))
     shown = model.weights.heaviest(top)
     for w in shown:
         time = model.trained_on.times.get(w.feature)
         category = f"per {TIMES[time].unit}" if time else "" if w.category is None else str(w.category)
         numbers = (f"{w.weight:.6g}", f"{w.scaled_weight:.6g}") if w.weight else ("left out", "")
-        table.add_row(Text(printable(w.feature)), Text(printable(category)), *numbers)
+        rows.append((w.feature, category, *numbers))
     left = len(model.weights) - len(shown)
     zeros = len(model.weights) - model.used - sum(not w.weight for w in shown)
     rest = f"and {amount(left)} more, with smaller weights{f'; {amount(zeros)} of them are left out' if zeros else ''}"
-    return on_paper(stream, table, *([rest] if left else []))
+    titles = ("feature", "category", "weight", "scaled weight")
+    return on_paper(stream, table(titles, rows, words=2), *([rest] if left else []))
 
 
 def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
@@ -274,16 +262,10 @@ def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
         yield printable(line)
 
 
-def _history(model: Model) -> Table:
-    table = columns(numbers=("pass", "objective", "upper", "lower bound", "gap", "buckets", "seconds"))
-    for row in history(model):
-        table.add_row(*row)
-    return table
-
-
-def history(model: Model) -> Iterator[list[str]]:
-    """For each pass its number, objective, upper bound, lower bound, gap, buckets and seconds."""
+def history(model: Model) -> Listed:
+    """Of each pass."""
     names = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
-    for place, record in enumerate(model.history, 1):
-        values = (record.get(name) for name in names)
-        yield [str(place), *("" if value is None else f"{value:.6g}" for value in values)]
+    titles = ("pass", "objective", "upper", "lower bound", "gap", "buckets", "seconds")
+    each = ((record.get(name) for name in names) for record in model.history)
+    rows = [[str(n), *("" if v is None else f"{v:.6g}" for v in values)] for n, values in enumerate(each, 1)]
+    return Listed(titles, rows, words=0)

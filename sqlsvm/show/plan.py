@@ -11,7 +11,7 @@ from rich.text import Text
 from sqlsvm.ask.explain import Explanation, LinkFacts
 from sqlsvm.ask.remarks import node_name
 from sqlsvm.lab.ask.counting import Count, Threshold
-from sqlsvm.paper import columns, on_paper
+from sqlsvm.paper import on_paper, table
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.show.inspection import bags, bridge, condition, drawn, made_of
 from sqlsvm.terminal import amount, duration, printable, row_count, share
@@ -80,33 +80,28 @@ def _sentences(found: Explanation) -> Iterator[str]:
 
 def _statements(found: Explanation) -> Table:
     measured = ("rows", "seconds") if found.analyzed else ()
-    table = columns("phase", "statement", "table", numbers=("estimated", *measured))
-    phase = None
+    rows, phase = [], None
     for s in found.statements:
         first = s.phase if s.phase != phase else ""
         expected = "" if s.estimated_rows is None else amount(s.estimated_rows)
         taken = [amount(s.rows or 0.0), f"{s.seconds or 0.0:.3f}"] if found.analyzed else []
-        table.add_row(first, Text(printable(s.name)), s.statement.table or "", expected, *taken)
+        rows.append((first, s.name, s.statement.table or "", expected, *taken))
         phase = s.phase
-    return table
+    return table(("phase", "statement", "table", "estimated", *measured), rows, words=3)
 
 
 def draw_counts(found: Sequence[Count], stream: TextIO) -> str:
-    table = columns("feature", "value", numbers=("label", "count"))
+    rows, last = [], None
     places = {name: place for place, name in enumerate(dict.fromkeys(c.feature for c in found))}
-    last = None
     for c in sorted(found, key=lambda c: (places[c.feature], _order(c.value), c.label)):
-        first = printable(c.feature) if c.feature != last else ""
-        table.add_row(Text(first), Text(_value(c.value)), f"{c.label:+d}", amount(c.count))
+        rows.append((c.feature if c.feature != last else "", _value(c.value), f"{c.label:+d}", amount(c.count)))
         last = c.feature
-    return on_paper(stream, table)
+    return on_paper(stream, table(("feature", "value", "label", "count"), rows, words=2))
 
 
 def draw_thresholds(found: Sequence[Threshold], stream: TextIO) -> str:
-    table = columns(numbers=("label", "k", "count", "threshold"))
-    for t in found:
-        table.add_row(f"{t.label:+d}", str(t.k), amount(t.count), f"{t.threshold:.6g}")
-    return on_paper(stream, table)
+    rows = [(f"{t.label:+d}", str(t.k), amount(t.count), f"{t.threshold:.6g}") for t in found]
+    return on_paper(stream, table(("label", "k", "count", "threshold"), rows, words=0))
 
 
 def as_json(found: Sequence[Count] | Sequence[Threshold]) -> list[dict[str, Any]]:
@@ -118,7 +113,7 @@ def as_json(found: Sequence[Count] | Sequence[Threshold]) -> list[dict[str, Any]
 def _value(value: object) -> str:
     if value is None:
         return "NULL"
-    return f"{value:.10g}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _order(value: object) -> tuple[int, float, str]:

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.text import Text
-
 from sqlsvm.model.model import Model
 from sqlsvm.options import Option
-from sqlsvm.paper import columns, on_paper
+from sqlsvm.paper import on_paper, table
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -39,15 +37,15 @@ def draw_several(
     held, crossed = found[0].holdout or {}, any(t.above_next is not None for t in found)
     titles = [name.replace("_", " ") for name in held]
     numbers = (option.said, "objective", "lower bound", "gap", "passes", "weights", *titles)
-    table = columns(numbers=(*numbers, *(["above the next"] if crossed else [])))
-    table.add_column("")
+    rows = []
     for t in found:
         model = t.model
         row = [_value(t), f"{model.objective:.6g}", f"{model.lower_bound:.6g}", f"{model.gap:.2g}"]
         row += [str(model.passes), str(model.used), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
         row += [("" if t.above_next is None else f"{100.0 * t.above_next:.4g} %")] if crossed else []
-        table.add_row(*row, Text("" if by and not t.selected else printable(t.model.name)))
-    return on_paper(stream, table, "", *_said(found, option, by, simplest, place))
+        rows.append([*row, "" if by and not t.selected else t.model.name])
+    drawn = table((*numbers, *(["above the next"] if crossed else [])), rows, words=0, more=("",))
+    return on_paper(stream, drawn, "", *_said(found, option, by, simplest, place))
 
 
 def _value(t: Trained) -> str:

@@ -92,7 +92,7 @@ def test_they_are_those_of_the_rows(engine: Engine, shape: str, weight: str | No
     assert found.clusters
     assert found.clusters.rows == len(np.unique(cluster))
     assert json.loads(json.dumps(found.as_json()))["intervals"].keys() == MEASURES.keys()
-    said = draw_evaluation(found, "y", (None,), io.StringIO())
+    said = draw_evaluation(found, io.StringIO())
     assert "they are worth" in said
     assert said.count(" to ") >= len(MEASURES)
 
@@ -113,7 +113,7 @@ def test_drawn_rows_say_about_the_same(duckdb: Engine, monkeypatch: pytest.Monke
     for name, interval in drawn.intervals.items():
         both = np.hypot(whole.intervals[name].standard_error, drawn.errors[name])
         assert interval.standard_error == pytest.approx(both, rel=0.2), name
-    said = draw_evaluation(drawn, "y", (None,), io.StringIO())
+    said = draw_evaluation(drawn, io.StringIO())
     assert "error of drawing" in said
     assert "interval" in said
 
@@ -124,7 +124,7 @@ def test_a_class_with_a_single_row_has_no_interval_of_its_own(duckdb: Engine) ->
     found = evaluated(duckdb, classed(QUERIES["one bag"], rare), ProblemOptions(label="y", scale="none"))
     assert found.intervals.keys() == {"accuracy", "weighted_f1"}
     assert found.no_intervals.endswith("class b has less than two rows of the label's table")
-    assert found.no_intervals in draw_evaluation(found, "y", (None,), io.StringIO())
+    assert found.no_intervals in draw_evaluation(found, io.StringIO())
     assert found.as_json()["no_intervals"] == found.no_intervals
 
 

@@ -133,7 +133,7 @@ def test_intervals_of_numbers_are_those_of_the_rows(engine: Engine, text: str, l
     independent = abs(z).var() / expected["mae"][1] ** 2
     assert found.clusters.effective == pytest.approx(min(independent, len(z)))
     assert json.dumps(found.as_json())
-    said = draw_evaluation(found, "y", (None, None), io.StringIO())
+    said = draw_evaluation(found, io.StringIO())
     assert "they are worth" in said
     assert said.count(" to ") >= 4
 

@@ -13,7 +13,7 @@ from sqlsvm import sql
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.lab.compile.sketch import EXCESS, REACHED, compressions, counted, excess, levels, reached_levels, step_for
+from sqlsvm.lab.compile.sketch import EXCESS, THRESHOLDS, compressions, counted, excess, levels, step_for, thresholds
 from sqlsvm.lab.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, THETA
 from sqlsvm.run.data import Data
@@ -209,7 +209,7 @@ def reached_at(world: Shaped, label: float, epsilon: float) -> tuple[Values, Val
     plan, work = world.problem.plan, world.problem.work
     with work.scratch():
         asked = world.asked(label, 1.0, world.sketching.for_thresholds(epsilon))
-        found = work.run(reached_levels(plan), asked)[REACHED]
+        found = work.run(thresholds(plan), asked)[THRESHOLDS]
     f, h = found["f"].astype(float), found["threshold"].astype(float)
     assert np.all(np.diff(f) > 0)
     assert np.all(np.diff(h) < 0)

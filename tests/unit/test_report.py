@@ -11,7 +11,7 @@ from math import inf
 
 import pytest
 
-from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Probabilities
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Named, Probabilities
 from sqlsvm.model.model import TrainedOn
 from sqlsvm.model.weights import Weight
 from sqlsvm.report import Report, html
@@ -76,6 +76,7 @@ def evaluation(blur: float = 0.0) -> Evaluation:
         auc=Bounded(0.9, 0.9 - off / 10, 0.9 + off / 10),
         histogram=Histogram(edges, negative, positive),
         blur=blur,
+        of=Named("late", ("no", "yes")),
     )
 
 
@@ -299,10 +300,10 @@ def test_steps_are_round() -> None:
 def test_bounds_are_shown_where_there_are_some() -> None:
     """A probability is read from bins, so its measures have bounds where counts have none."""
     probabilities = Probabilities(Bounded(0.1, 0.09, 0.11), Bounded(0.3, 0.29, 0.31), ())
-    text = draw_evaluation(replace(evaluation(), probabilities=probabilities), "late", ("no", "yes"), io.StringIO())
+    text = draw_evaluation(replace(evaluation(), probabilities=probabilities), io.StringIO())
     rates = {line.split("  ")[0]: line.split()[-3:] for line in text.splitlines() if "  0." in line}
     assert rates["brier"] == ["0.1000", "0.0900", "0.1100"]
     assert rates["auc"][-1] == "0.9000"
     assert rates["auc"][0] == "auc"
-    assert "at least" not in draw_evaluation(evaluation(), "late", ("no", "yes"), io.StringIO())
-    assert "at least" in draw_evaluation(evaluation(blur=0.1), "late", ("no", "yes"), io.StringIO())
+    assert "at least" not in draw_evaluation(evaluation(), io.StringIO())
+    assert "at least" in draw_evaluation(evaluation(blur=0.1), io.StringIO())

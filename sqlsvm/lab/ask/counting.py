@@ -13,7 +13,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError
-from sqlsvm.lab.compile.sketch import REACHED, THRESHOLDS, counted, levels, reached_levels, row_count, thresholds
+from sqlsvm.lab.compile.sketch import THRESHOLDS, counted, levels, row_count, thresholds
 from sqlsvm.lab.run.pseudo_oracle import LABELS, Sketching, of_label, sketching
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.design import Design
@@ -97,14 +97,14 @@ def generalised(problem: Data, beta: Array, epsilon: float, buckets: int = BUCKE
     _check_list(problem, beta)
     for rows in rows_of.values():
         _check_levels(epsilon, rows)
-    program = Program(problem.work.engine, (reached_levels if is_sketch else thresholds)(problem.plan))
+    program = Program(problem.work.engine, tuple(thresholds(problem.plan)))
     finer = _sketching(problem, epsilon).for_thresholds(epsilon) if is_sketch else None
     for label, rows in rows_of.items():
         steps.info("counting the rows of the label %+d", label)
         f = levels(epsilon, rows)
         asked = {BUCKETS: float(buckets), LEVELS: f if finer is None else finer}
         answers = problem.work.run_and_drop(program, {**of_label(problem.scaling, beta, label), **asked})
-        heights = _at_levels(answers[REACHED if is_sketch else THRESHOLDS], f)
+        heights = _at_levels(answers[THRESHOLDS], f)
         for k, (count, h) in enumerate(zip(f, heights, strict=True)):
             if h == h:
                 yield Threshold(label, k, float(count), float(h))

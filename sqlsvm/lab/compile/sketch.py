@@ -26,9 +26,9 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import Messages, bag_name, link_keys, states, states_table, value_table
+from sqlsvm.compile.messages import bag_name, link_keys, states, states_table, value_table
 from sqlsvm.compile.prepare import link_key
-from sqlsvm.compile.resolve import COUNT, resolve, value_counts
+from sqlsvm.compile.resolve import resolve, value_counts
 from sqlsvm.compile.scores import Bend, scored, straight, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally, active_rows
@@ -36,7 +36,6 @@ from sqlsvm.compile.weighting import STEP, Step
 from sqlsvm.plan.join_tree import Link
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, SLACK
 from sqlsvm.plan.plan import Bag, Plan
-from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 
@@ -127,7 +126,7 @@ def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
     return sql.union_all(sql.select(own, sql.derived(entries, "e")), sql.select(of_levels, sql.table(LEVELS_TABLE)))
 
 
-REACHED = "reached levels"
+THRESHOLDS = "thresholds"
 EXCESS = "excess"
 
 
@@ -142,11 +141,11 @@ def counted(plan: Plan, bend: Bend = straight, step: Step = STEP) -> Iterator[St
     yield from Tally(plan, signed=False, bend=bend, weighting=step).active(counting)
 
 
-def reached_levels(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
-    """SELECT f, threshold: the levels at which the sketch of all 1 - margin steps, each with the largest z that reaches
+def thresholds(plan: Plan) -> Iterator[Statement]:
+    """SELECT f, threshold: the levels at which the list of all 1 - margin steps, each with the largest z that reaches
     it. A level in between has the threshold of the next one."""
-    yield from Tally(plan, signed=False, bend=bend).scores()
-    yield from Sketch(plan, compressing=True).thresholds()
+    yield from Tally(plan, signed=False).scores()
+    yield from Sketch(plan, compressing=plan.method == "sketch").thresholds()
 
 
 def excess(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
@@ -188,13 +187,22 @@ class Sketch:
             yield self._count(bag.number, links[:-1], links[-1], strict)
 
     def thresholds(self) -> Iterator[Statement]:
-        """All totals in one list, compressed."""
+        """All totals in one list, rounded down to levels."""
+        if not self.compressing:
+            yield levels_statement()
         yield from self._states()
         root, links = self._leaf()
         yield from self._arriving(root, links)
         levels = sql.derived(reached(self._entries(root, links, []), []), "t")
-        z = sql.minus(sql.minus(1.0, sql.parameter(BOUND)), "s")  # s is margin - bound
-        yield statement(REACHED, sql.select([(sql.column("level"), "f"), (z, "threshold")], levels).order_by("f"))
+        outputs: Named = [(sql.column("level"), "f"), (sql.minus(1.0, exp.paren(self._margin())), "threshold")]
+        yield statement(THRESHOLDS, sql.select(outputs, levels).order_by("f"))
+
+    def _margin(self) -> exp.Expression:
+        """A total is margin - bound; on the grid in buckets."""
+        if self.plan.method != "grid":
+            return sql.plus("s", sql.parameter(BOUND))
+        whole = exp.Ceil(this=sql.product(sql.parameter(BOUND), sql.parameter(BUCKETS)))
+        return sql.ratio(exp.paren(sql.plus(sql.double(sql.column("s")), whole)), sql.parameter(BUCKETS))
 
     def excess(self) -> Iterator[Statement]:
         """SELECT SUM(c * how far below 0 the totals are that a state is part of): the sum of max(0, -total)."""
@@ -335,58 +343,8 @@ def _of_states(made: exp.Select) -> exp.Select:
     return sql.where(made, sql.positive("c"))
 
 
-MARGINS = "sqlsvm_margins"
-THRESHOLDS = "thresholds"
-
-
 def row_count(plan: Plan) -> Iterator[Statement]:
     """A count for every feature and value."""
     yield from Tally(plan, signed=False).active()
     for bag in plan.bags:
         yield from resolve(plan, bag.core, active_rows(bag.number), value_counts)
-
-
-def thresholds(plan: Plan) -> Iterator[Statement]:
-    """SELECT f, the largest z = 1 - margin that at least f rows reach; NULL where there are fewer rows.
-
-    The list of all margins is sorted by z downwards; `reached` counts the rows so far. A level's threshold is the z of
-    the first entry whose count reaches it: after sorting levels among entries by count, the largest z that follows.
-    """
-    yield levels_statement()
-    if plan.centre is None:
-        yield statement("margins", _margins_of_rows(plan), MARGINS)
-    else:
-        messages = Messages(plan, ties=False)
-        yield from Tally(plan, signed=False).scores()
-        yield from messages.forward()
-        yield statement("margins", _margins_of_messages(plan, messages), MARGINS)
-    reached = sql.window(sql.total(COUNT), (), ["z"], running=True, descending=True)
-    entry: Named = [(reached, "at"), (sql.integer(1), "kind"), (sql.column("z"), "z")]
-    level: Named = [(sql.column("f"), "at"), (sql.integer(0), "kind"), (sql.double(exp.null()), "z")]
-    both = sql.union_all(sql.select(level, sql.table(LEVELS_TABLE)), sql.select(entry, sql.table(MARGINS)))
-    best = sql.window(sql.largest("z"), (), ["at", "kind"], running=True, descending=True)
-    ranked: Named = [(sql.column("at"), "f"), (sql.column("kind"), "kind"), (best, "threshold")]
-    rows = sql.derived(sql.select(ranked, sql.derived(both, "b")), "r")
-    found = sql.select(sql.columns(["f", "threshold"]), rows).where(sql.equal("kind", 0))
-    yield statement(THRESHOLDS, found.order_by(sql.column("f")))
-
-
-def _margins_of_rows(plan: Plan) -> exp.Select:
-    rows = scored(plan, plan.bags[0].core)
-    z = sql.minus(1.0, "p")
-    size = sql.total(weight_of(rows)) if "w" in rows.named_selects else sql.count()
-    found = sql.grouped([(z, "z")], [(size, COUNT)], sql.derived(rows, "s"))
-    return found.where(plan.design.target.is_chosen(sql.column(CODE)))
-
-
-def _margins_of_messages(plan: Plan, messages: Messages) -> exp.Select:
-    """A total is margin - bound; on the grid in buckets."""
-    total = sql.plus("l.s", "r.s")
-    met = messages.across([(total, "total"), (sql.product("l.c", "r.c"), COUNT)])
-    margin: exp.Expression = sql.plus(sql.double(sql.column("total")), sql.parameter(BOUND))
-    if plan.method == "grid":
-        whole = exp.Ceil(this=sql.product(sql.parameter(BOUND), sql.parameter(BUCKETS)))
-        buckets = sql.plus(sql.double(sql.column("total")), whole)
-        margin = sql.ratio(buckets, sql.parameter(BUCKETS))
-    z = sql.minus(1.0, margin)
-    return sql.grouped([(z, "z")], sql.totals([COUNT]), sql.derived(met, "m"))
