@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.experiments.images import Convolution, Dropout, Flatten, MaxPool
 from sqlsvm.kernel.functions import Kernel
 from sqlsvm.neural.kernels import Between
-from sqlsvm.neural.layers import Convolution, Dropout, Flatten, MaxPool, Normalise, Relu
+from sqlsvm.neural.layers import Normalise, Relu
 from sqlsvm.neural.network import Network, connected
 from sqlsvm.neural.training import Examples, Neural, Steps, aligned, batched, fitted, projected, stored
 from sqlsvm.solve.threads import fitting_threads

@@ -42,6 +42,10 @@ class Histogram:
     negative: tuple[float, ...]
     positive: tuple[float, ...]
 
+    @property
+    def width(self) -> float:
+        return self.edges[1] - self.edges[0]
+
 
 @dataclass(frozen=True)
 class RocPoint:

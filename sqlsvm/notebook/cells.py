@@ -4,8 +4,9 @@ colours of the notebook."""
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from io import StringIO
-from typing import Any, TextIO
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
@@ -26,7 +27,8 @@ _STYLE = (
 
 
 def text(found: object) -> str:
-    return reworded(_DRAWN[type(found)](found, StringIO()))
+    module, _, name = _DRAWN[type(found)].partition(".")
+    return reworded(getattr(import_module(f"sqlsvm.show.{module}"), name)(found, StringIO()))
 
 
 def html(found: object) -> str:
@@ -105,57 +107,15 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(texts)
 
 
-def _model(model: Model, stream: TextIO) -> str:
-    from sqlsvm.show.training import draw_training
-
-    return draw_training(model, _place(model), stream)
-
-
-def _place(model: Model) -> str:
-    return f"trained in {model.engine}"
-
-
-def _measured(found: Any, stream: TextIO) -> str:
-    from sqlsvm.show.evaluation import draw_evaluation
-
-    return draw_evaluation(found, stream)
-
-
-def _inspection(found: Inspection, stream: TextIO) -> str:
-    from sqlsvm.show.inspection import draw
-
-    return draw(found, stream)
-
-
-def _description(found: Description, stream: TextIO) -> str:
-    from sqlsvm.show.description import draw
-
-    return draw(found, stream)
-
-
-def _components(found: Components, stream: TextIO) -> str:
-    from sqlsvm.show.description import draw_components
-
-    return draw_components(found, stream)
-
-
-def _explanation(found: Explanation, stream: TextIO) -> str:
-    from sqlsvm.show.plan import draw_plan
-
-    return draw_plan(found, stream)
-
-
-_DRAWN: Mapping[type, Callable[[Any, TextIO], str]] = {
-    Model: _model,
-    Evaluation: _measured,
-    Residuals: _measured,
-    Confusion: _measured,
-    ByGroup: _measured,
-    Inspection: _inspection,
-    Description: _description,
-    Components: _components,
-    Explanation: _explanation,
+_DRAWN: Mapping[type, str] = {
+    Model: "training.draw_result",
+    **dict.fromkeys((Evaluation, Residuals, Confusion, ByGroup), "evaluation.draw_evaluation"),
+    Inspection: "inspection.draw",
+    Description: "description.draw",
+    Components: "description.draw_components",
+    Explanation: "plan.draw_plan",
 }
+"""The functions of show/ that draw them."""
 _PAGES: Mapping[type, Callable[[Any], str]] = {Inspection: _inspected}
 
 for _kind in _DRAWN:  # their layers do not know how they are shown

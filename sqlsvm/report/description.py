@@ -6,9 +6,9 @@ from math import isnan
 
 from sqlsvm.ask.describe import ColumnFacts, Description
 from sqlsvm.compile.columns import QUANTILES
-from sqlsvm.report.chart import Chart, Line, counted, linear, within
+from sqlsvm.report.chart import Chart, Line, counted, linear
 from sqlsvm.report.parts import Element, document, el, figures, scrolled, section, table
-from sqlsvm.report.plots import steps
+from sqlsvm.report.plots import bars, steps
 from sqlsvm.report.svg import draw
 from sqlsvm.run.components import Components
 from sqlsvm.show.description import category_rows, figure, loadings, notes, number_row, proof, size
@@ -62,16 +62,9 @@ def _numbers(found: Description) -> Element | None:
 def _histogram(f: ColumnFacts, place: int) -> Chart:
     assert f.histogram
     area = steps(f.histogram.edges, f.histogram.rows, "", "first")
-    spread = f"Mean {figure(f.mean)}, deviation {figure(f.deviation)}."
-    heights = [y for _, y in area.upper]
-    return Chart(
-        name=f"histogram-{place}",
-        title=f.name,
-        said=f"{spread} Each bar is {figure(f.histogram.edges[1] - f.histogram.edges[0])} wide.",
-        x=within(f.name, f.histogram.edges[0], f.histogram.edges[-1]),
-        y=linear("share of the rows", [0.0, *heights], percent=True),
-        marks=(area,),
-    )
+    said = f"Mean {figure(f.mean)}, deviation {figure(f.deviation)}. "
+    said += f"Each bar is {figure(f.histogram.edges[1] - f.histogram.edges[0])} wide."
+    return bars(f"histogram-{place}", f.name, said, (f.name, "share of the rows"), (area,))
 
 
 # -- categories --------------------------------------------------------------------------------------------------------

@@ -167,30 +167,26 @@ def scores(report: Report) -> Chart | None:
     found = report.evaluation
     if not isinstance(found, Evaluation) or len(found.histogram.edges) < 2:
         return None
-    shown, outside = fewer_bars(found.histogram, BARS)
+    shown, outside = fewer_bars(found.histogram)
     rows = (row_count(n, report.model.weighted) for n in (found.negatives, found.positives))
     names = [f"{name}, {n}" for name, n in zip(classes(report.model), rows, strict=True)]
-    x = within("score", shown.edges[0], shown.edges[-1])
     areas = (
         steps(shown.edges, shown.negative, names[0], "second"),
         steps(shown.edges, shown.positive, names[1], "first"),
     )
-    heights = [y for area in areas for _, y in area.upper]
-    here = Rule(0.0, f"predicted {report.model.trained_on.label_values[1]} \u2192", upright=True)
-    return Chart(
-        name="scores",
-        title="Scores of both classes",
-        said=_scores_said(report.model, shown, outside),
-        x=x,
-        y=linear("share of the class", [0.0, *heights], percent=True),
-        marks=(*areas, here) if x.low < 0 < x.high else areas,
-    )
+    said = f"each class adds up to 100 %. Above 0 the prediction is {classes(report.model)[1]}."
+    said = f"Bars are {shown.width:.2g} wide; {said}"
+    said += f" The scores of {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else ""
+    above = f"predicted {report.model.trained_on.label_values[1]} \u2192"
+    return bars("scores", "Scores of both classes", said, ("score", "share of the class"), areas, above)
 
 
-def _scores_said(model: Model, shown: Histogram, outside: float) -> str:
-    width = shown.edges[1] - shown.edges[0]
-    said = f"Bars are {width:.2g} wide; each class adds up to 100 %. Above 0 the prediction is {classes(model)[1]}."
-    return f"{said} The scores of {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else said
+def bars(name: str, title: str, said: str, labels: tuple[str, str], areas: tuple[Area, ...], above: str = "") -> Chart:
+    """`above`: what those above 0 are."""
+    edges = [x for x, _ in areas[0].upper]
+    x, heights = within(labels[0], edges[0], edges[-1]), [y for area in areas for _, y in area.upper]
+    here = (Rule(0.0, above, upright=True),) if above and x.low < 0 < x.high else ()
+    return Chart(name, title, said, x, linear(labels[1], [0.0, *heights], percent=True), (*areas, *here))
 
 
 def classes(model: Model) -> tuple[str, str]:
@@ -199,7 +195,7 @@ def classes(model: Model) -> tuple[str, str]:
     return negative, positive
 
 
-def fewer_bars(histogram: Histogram, most: int) -> tuple[Histogram, float]:
+def fewer_bars(histogram: Histogram, most: int = BARS) -> tuple[Histogram, float]:
     """At most `most` bars, each of a whole number of bins, without the far ends; and the share of rows in the ends."""
     rows = [a + b for a, b in zip(histogram.negative, histogram.positive, strict=True)]
     whole = sum(rows)
@@ -207,8 +203,7 @@ def fewer_bars(histogram: Histogram, most: int) -> tuple[Histogram, float]:
     each = -(-(last - first) // most)
     first = max(0, min(first, len(rows) - each * -(-(last - first) // each)))
     starts = range(first, last, each)
-    width = histogram.edges[1] - histogram.edges[0]
-    edges = (*(histogram.edges[i] for i in starts), histogram.edges[starts[-1]] + each * width)
+    edges = (*(histogram.edges[i] for i in starts), histogram.edges[starts[-1]] + each * histogram.width)
     negative, positive = (
         tuple(sum(side[i : i + each]) for i in starts) for side in (histogram.negative, histogram.positive)
     )
@@ -307,19 +302,12 @@ def residuals(report: Report) -> Chart | None:
     found = report.evaluation
     if not isinstance(found, Residuals) or len(found.edges) < 2:
         return None
-    shown, outside = fewer_bars(Histogram(found.edges, found.counts, (0.0,) * len(found.counts)), BARS)
-    bars = steps(shown.edges, shown.negative, "", "first")
-    x = within(f"{report.model.label} \u2212 score", shown.edges[0], shown.edges[-1])
-    here = Rule(0.0, "label above the score \u2192", upright=True)
-    left_out = f" {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else ""
-    return Chart(
-        name="residuals",
-        title="Residuals",
-        said=f"Bars are {shown.edges[1] - shown.edges[0]:.2g} wide. Right of 0 the label is above the score.{left_out}",
-        x=x,
-        y=linear("share of the rows", [0.0, *(y for _, y in bars.upper)], percent=True),
-        marks=(bars, here) if x.low < 0 < x.high else (bars,),
-    )
+    shown, outside = fewer_bars(Histogram(found.edges, found.counts, (0.0,) * len(found.counts)))
+    said = f"Bars are {shown.width:.2g} wide. Right of 0 the label is above the score."
+    said += f" {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else ""
+    labels = f"{report.model.label} \u2212 score", "share of the rows"
+    area = steps(shown.edges, shown.negative, "", "first")
+    return bars("residuals", "Residuals", said, labels, (area,), "label above the score \u2192")
 
 
 PLOTS: dict[str, Callable[[Report], Chart | None]] = {

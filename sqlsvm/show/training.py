@@ -50,6 +50,11 @@ def draw_training(model: Model, place: str, stream: TextIO) -> str:
     return f"{proof}\n\n{drawn}"
 
 
+def draw_result(model: Model, stream: TextIO) -> str:
+    """Wherever it is kept."""
+    return draw_training(model, f"trained in {model.engine}", stream)
+
+
 def draw_certificate(model: Model, place: str, stream: TextIO) -> str:
     return on_paper(stream, facts(_said(model, place)))
 

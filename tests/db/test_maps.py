@@ -42,7 +42,7 @@ from sqlsvm.run.components import axes_of
 from sqlsvm.run.mapping import examples_of
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import settled_on, train
-from sqlsvm.show.leaves import leaves
+from sqlsvm.show.models import leaves
 from tests.db.test_golden import written
 from tests.evaluating import evaluate_model
 from tests.ground import svm

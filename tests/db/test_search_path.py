@@ -8,7 +8,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
-from sqlsvm.engine.pg_calls import calls_in
+from sqlsvm.engine.pg_names import calls_in
 from sqlsvm.errors import QueryError
 from sqlsvm.model.predict import predict
 from sqlsvm.query import FeatureQuery

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.experiments.images import Convolution, Dropout, Flatten, MaxPool
 from sqlsvm.engine.base import Values
 from sqlsvm.kernel.functions import Kernel
 from sqlsvm.neural.kernels import Between
-from sqlsvm.neural.layers import Convolution, Dense, Dropout, Flatten, Layer, MaxPool, Normalise, Relu
+from sqlsvm.neural.layers import Dense, Layer, Normalise, Relu
 from sqlsvm.neural.network import Network, connected
 from sqlsvm.neural.training import (
     Descent,
