@@ -123,7 +123,8 @@ def _plain_join(join: exp.Join, dialect: str) -> None:
 
 
 def outer_expressions(select: exp.Select) -> Iterator[exp.Expression]:
-    yield from select.expressions
+    """Where a sub-query, an aggregate or a window may be."""
+    yield from (item for item in select.expressions if not isinstance(item, exp.Column))
     if select.args.get("where"):
         yield select.args["where"].this
     yield from (join.args["on"] for join in select.args.get("joins") or [] if join.args.get("on"))

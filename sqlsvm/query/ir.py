@@ -87,8 +87,11 @@ class Relation:
 
     def column(self, value: exp.Expression) -> Column | None:
         """The description of a value that is a column of it."""
-        named = isinstance(value, exp.Column)
-        return next((column for column in self.columns if named and column.name == value.name), None)
+        return self._by_name.get(value.name) if isinstance(value, exp.Column) else None
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Column]:
+        return {column.name: column for column in reversed(self.columns)}
 
     @property
     def at_first(self) -> tuple[exp.Expression, ...]:

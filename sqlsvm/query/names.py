@@ -89,6 +89,8 @@ class Scope:
 
     def resolve(self, expression: exp.Expr) -> exp.Expression:
         """A copy in which every column is `"alias"."column"`: `Distance / 2` becomes `"f"."distance" / 2`."""
+        if isinstance(expression, exp.Column):  # most outputs are one
+            return self._resolved(expression)
         return expression.transform(lambda node: self._resolved(node) if isinstance(node, exp.Column) else node)
 
     def _resolved(self, column: exp.Column) -> exp.Expression:

@@ -122,6 +122,8 @@ def _elsewhere(query: FeatureQuery, name: str, fold: Fold) -> tuple[str, exp.Exp
 
 def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -> FeatureQuery:
     """The query where the outputs of these names are over one relation each."""
+    if not refusals:
+        return query
     first = {name: next(f for f in query.outputs if f.name == name) for name in refusals}
     asked = [Asked([f.typed], refusals[name]) for name, f in first.items()]
     query, found = brought(query, facts, asked)
