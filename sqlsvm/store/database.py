@@ -190,7 +190,7 @@ class DatabaseStore(Store):
         self._fetch_nothing(_SAVE_STATE + (_SIGNED if self._are_signed("states") else ""), name, body)
 
     def _rehearse(self, name: str) -> NoReturn:
-        self.make()
+        self.make(comments=False)
         self._next_version(name)
         raise _Rehearsed
 
@@ -245,13 +245,15 @@ class DatabaseStore(Store):
     def _form(self) -> int:
         return int(self._fetch(_FORM)["version"][0])
 
-    def make(self) -> None:
-        """Make the tables if they do not exist, in the transaction of the caller."""
+    def make(self, *, comments: bool = True) -> None:
+        """Make the tables if they do not exist, in the transaction of the caller. A rehearsal needs none of their forty
+        comments."""
         if self._is_made():
             return
         # The schema may exist already: an administrator can make it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
-        self._run(*names, "tables", *(["references"] if self._engine.abilities.foreign_keys else []))
+        names += ["tables", *(["references"] if self._engine.abilities.foreign_keys else [])]
+        self._run(*names, comments=comments)
         self._sign()
 
     def add_scores(self) -> None:
@@ -273,8 +275,8 @@ class DatabaseStore(Store):
     def _are_signed(self, table: str) -> bool:
         return bool(self._fetch(_HAS_OWNERS, SCHEMA, table)["n"][0])
 
-    def _run(self, *names: str) -> None:
-        for statement in (statement for name in names for statement in statements(name)):
+    def _run(self, *names: str, comments: bool) -> None:
+        for statement in (statement for name in names for statement in statements(name, comments=comments)):
             self._engine.execute(self._placed(statement))
 
     def _has_programs(self) -> bool:

@@ -63,6 +63,7 @@ def templates_in(name: str) -> tuple[str, ...]:
     return tuple(sorted(found for found in _texts() if found.startswith(f"{name}/")))
 
 
-def statements(name: str) -> tuple[exp.Expr, ...]:
+def statements(name: str, *, comments: bool = True) -> tuple[exp.Expr, ...]:
     """The statements of a template, for any engine."""
-    return tuple(statement for statement in parse(template(name), read="postgres") if statement)
+    text = template(name) if comments else _texts()[name]
+    return tuple(statement for statement in parse(text, read="postgres") if statement)
