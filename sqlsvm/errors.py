@@ -7,6 +7,8 @@ from traceback import StackSummary, walk_tb
 from types import FrameType
 from urllib.parse import quote, quote_plus, unquote
 
+from sqlsvm.words import said
+
 _A_PORT = r"(?:sc|spark)://[\w.-]+:\d{1,5}(?=$|[\s,:)])(?!.*@)"
 _NAME = r"[\w.%-]*"
 _SECRET = rf"{_NAME}(?:passw|pwd|token|secret){_NAME}|(?:(?<=[?&;])|spark\.){_NAME}key{_NAME}"
@@ -30,9 +32,9 @@ class SqlsvmError(Exception):
     detail may repeat what was typed, so everything that may be a password is cut off."""
 
     def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
-        self.message = redacted(message)
-        self.detail = redacted(detail) if detail else None
-        self.hint = masked(hint) if hint else None
+        self.message = redacted(said(message))
+        self.detail = redacted(said(detail)) if detail else None
+        self.hint = masked(said(hint)) if hint else None
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -42,8 +44,8 @@ class SqlsvmError(Exception):
     def _render_traceback_(self) -> list[str]:
         """In IPython, which asks for it by this name: down to the line of the caller."""
         theirs = (each for each in walk_tb(self.__traceback__) if not _is_inside(each[0]))
-        said = f"{type(self).__name__}: {self}".splitlines()
-        return [*(line.rstrip() for line in StackSummary.extract(theirs).format()), *said]
+        lines = f"{type(self).__name__}: {self}".splitlines()
+        return [*(line.rstrip() for line in StackSummary.extract(theirs).format()), *lines]
 
 
 def _is_inside(frame: FrameType) -> bool:
@@ -85,7 +87,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Has the system refused memory? It says so in several ways: also a thread and a library need some."""
     if isinstance(error, SystemError):  # of a library in C that did not say why it failed
         return _is_refused(1 << 26)
-    return isinstance(error, MemoryError) or any(said in str(error) for said in _NO_MEMORY)
+    return isinstance(error, MemoryError) or any(text in str(error) for text in _NO_MEMORY)
 
 
 def _is_refused(size: int) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 from sqlsvm.errors import OptionError
 from sqlsvm.measures import DECIDING
+from sqlsvm.words import SPELLED, flag
 
 ClassLoss = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic", "custom_margin"]
 NumberLoss = Literal[
@@ -273,7 +274,6 @@ class Option:
     verbs: tuple[str, ...] = _TRAIN
     changes: Literal["objective", "steps"] | None = "objective"
     """What cannot be resumed under another value: any training, or only one by descent."""
-    spelled: str = ""
     example: Any = None  # of a value, where the default is none
     several: Literal["list", "list or range"] | None = None  # how `train` takes several values, for a model each
     auto: bool = False  # None is called auto on the command line and in the estimator
@@ -286,11 +286,11 @@ class Option:
 
     @property
     def said(self) -> str:
-        return self.spelled or self.name
+        return SPELLED.get(self.name, self.name)
 
     @property
     def flag(self) -> str:
-        return f"--{self.said.replace('_', '-')}"
+        return flag(self.name)
 
     @property
     def flags(self) -> str:
@@ -332,7 +332,7 @@ _TABLE = (
         False,
         Truth(),
         "Make a class of each value of a label that is a number. Otherwise more than two numbers are predicted as a "
-        "number, with the squared loss, unless --loss, --positive, --class-weight, --probability or --measure is for "
+        "number, with the squared loss, unless ⟦loss⟧, ⟦positive⟧, ⟦class_weight⟧, ⟦probability⟧ or ⟦measure⟧ is for "
         "classes.",
     ),
     Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories. Repeatable.", _COLUMNS),
@@ -461,12 +461,11 @@ _TABLE = (
         Strength(0, above=True),
         "The weight of the penalty. auto picks it from 10 to 1e-5, by cross-validation on a sample: it takes the "
         "strongest one that is at most one standard error worse than the best (for a number, at most a thousandth). "
-        "With --by each group picks its own. The default is auto, but 1e-4 with --by, --l1, --constrain, --map net, "
-        "kernels, pegasos, descent, several values of an option, or Spark without --offload.",
+        "With ⟦by⟧ each group picks its own. The default is auto, but 1e-4 with ⟦by⟧, ⟦l1⟧, ⟦constrain⟧, ⟦map net⟧, "
+        "kernels, pegasos, descent, several values of an option, or Spark without ⟦offload⟧.",
         (*_TRAIN, "explain"),
         changes="steps",
         unnamed=AUTO,
-        spelled="lambda",
         several="list or range",
     ),
     Option(
@@ -474,7 +473,7 @@ _TABLE = (
         0.0,
         Strength(0),
         "Add this times the sum of |scaled weight| to the penalty, so that weights that help little become exactly 0. "
-        "auto picks it as --lambda auto does.",
+        "auto picks it as ⟦lam auto⟧ does.",
         ("train", "explain"),
         changes=None,
         several="list or range",
@@ -483,7 +482,7 @@ _TABLE = (
         "measure",
         None,
         Choice(DECIDING),
-        "The measure by which auto picks --lambda, --l1 or --loss. By default auc for two classes, accuracy for more, "
+        "The measure by which auto picks ⟦lam⟧, ⟦l1⟧ or ⟦loss⟧. By default auc for two classes, accuracy for more, "
         "and the loss for a number.",
         ("train",),
         changes=None,
@@ -553,7 +552,7 @@ _TABLE = (
         "cache_share",
         "lru",
         Choice(get_args(CacheShare)),
-        "How tables share the memory of --cache local. evenly. size: by their size. lru: the rows used last stay.",
+        "How tables share the memory of ⟦cache local⟧. evenly. size: by their size. lru: the rows used last stay.",
         ("train",),
         changes=None,
         read_by=("cache", ("local",)),
@@ -593,7 +592,7 @@ _TABLE = (
         None,
         Share(0, 1, above=True, below=True),
         "Keep this share of the rows of the label's table out of the training. `evaluate` then measures both parts. "
-        "With --time, keep out the latest rows, or the rows from a date on.",
+        "With ⟦time⟧, keep out the latest rows, or the rows from a date on.",
         example=0.2,
     ),
     Option(
@@ -601,7 +600,7 @@ _TABLE = (
         None,
         Number(2, 100, whole=True),
         "Also cross-validate: part the rows of the label's table, train without each part, and measure on it. With "
-        "--time, train on all earlier parts instead.",
+        "⟦time⟧, train on all earlier parts instead.",
         ("train",),
         changes=None,
         example=5,
@@ -617,14 +616,14 @@ _TABLE = (
         "split_by",
         None,
         Name("column"),
-        "A column of the label's table. --holdout, --folds and auto keep rows with equal values in one part.",
+        "A column of the label's table. ⟦holdout⟧, ⟦folds⟧ and auto keep rows with equal values in one part.",
     ),
     Option(
         "time",
         None,
         Name("column"),
-        "The time of a row: an output or a column of the label's table, of dates, timestamps or numbers. --holdout, "
-        "--folds and auto then train on earlier rows and measure on later ones. An output is then no feature.",
+        "The time of a row: an output or a column of the label's table, of dates, timestamps or numbers. ⟦holdout⟧, "
+        "⟦folds⟧ and auto then train on earlier rows and measure on later ones. An output is then no feature.",
     ),
     Option(
         "as_of",
@@ -639,14 +638,14 @@ _TABLE = (
         "gap",
         None,
         Span(),
-        "With --time, leave this span out between training and measuring, because labels are known late.",
+        "With ⟦time⟧, leave this span out between training and measuring, because labels are known late.",
         example="'30 days'",
     ),
     Option(
         "probability",
         None,
         Choice(get_args(ProbabilityMethod)),
-        "Fit the probability of each class to the scores of unseen rows, of --holdout or --folds. sigmoid: Platt's "
+        "Fit the probability of each class to the scores of unseen rows, of ⟦holdout⟧ or ⟦folds⟧. sigmoid: Platt's "
         "curve. isotonic: steps that rise.",
         ("train",),
         changes=None,
@@ -738,5 +737,5 @@ def check(held: Any) -> None:
         option, value = OPTIONS.get(each.name), getattr(held, each.name)
         if option and not option.allows(value):
             example = option.example or option.default
-            hint = f"try {option.flag} {example}" if isinstance(option.domain, Number) else None
+            hint = f"try ⟦{option.name} {example}⟧" if isinstance(option.domain, Number) else None
             raise OptionError(f"{option.said} {option.must}, not {value!r}", hint=hint)

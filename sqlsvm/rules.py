@@ -117,7 +117,7 @@ class Rule:
         given = [name for name in self.options if _of(facts, name) != _default(name)]
         if self.options and not given:
             return None
-        words = {**facts, "flag": flag(given[0]) if given else ""}
+        words = {**facts, "flag": f"⟦{given[0]}⟧" if given else ""}
         return OptionError(self.message.format(**words), hint=self.hint.format(**words))
 
 
@@ -127,10 +127,6 @@ def _of(facts: Facts, name: str) -> Any:
 
 def _default(name: str) -> Any:
     return OPTIONS[name].default if name in OPTIONS else None
-
-
-def flag(name: str) -> str:
-    return OPTIONS[name].flag if name in OPTIONS else f"--{name.replace('_', '-')}"
 
 
 def refuse(facts: Facts, stage: Stage = "typed") -> None:
@@ -144,14 +140,14 @@ GIVEN, MISSING = Given(), Missing()
 CHOOSES, NOTHING_CHOSEN = Is((AUTO,)), dict.fromkeys(CHOSEN, Not((AUTO,)))
 CUTS, NET, LEARNS = ("dane", "bundle"), Has("net:"), Has(("net:", "trees"))
 DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
-DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
-UNSEEN = "add --folds 5, or --holdout 0.2"
+DANE, HOLDOUT = "use ⟦solver dane⟧", "measure it with ⟦holdout 0.2⟧"
+UNSEEN = "add ⟦folds 5⟧, or ⟦holdout 0.2⟧"
 UNCHOSEN: tuple[tuple[When, str], ...] = (
-    ({"l1": GIVEN}, "--l1"),
-    ({"constrain": GIVEN}, "--constrain"),
-    ({"by": GIVEN}, "--by, unless it is auto"),
-    ({"solver": NO_CUTS}, "--solver {solver}"),
-    ({"map": NET}, "--map net"),
+    ({"l1": GIVEN}, "⟦l1⟧"),
+    ({"constrain": GIVEN}, "⟦constrain⟧"),
+    ({"by": GIVEN}, "⟦by⟧, unless it is auto"),
+    ({"solver": NO_CUTS}, "⟦solver {solver}⟧"),
+    ({"map": NET}, "⟦map net⟧"),
     ({"several": GIVEN}, "several values of {several}"),
     ({"warm_start": GIVEN}, "warm_start"),
 )
@@ -182,9 +178,9 @@ def named(options: Facts, **more: Any) -> dict[str, Any]:
 
 
 def several_of(trainings: Mapping[str, Facts]) -> str | None:
-    """The flag of the option in which they differ."""
+    """The option in which they differ."""
     first, *others = trainings.values()
-    return next((flag(name) for name in OPTIONS for each in others if _of(each, name) != _of(first, name)), None)
+    return next((f"⟦{name}⟧" for name in OPTIONS for each in others if _of(each, name) != _of(first, name)), None)
 
 
 def _read() -> Iterator[Rule]:
@@ -192,62 +188,62 @@ def _read() -> Iterator[Rule]:
     for option in OPTIONS.values():
         if option.read_by:
             other, values = option.read_by
-            said = f"{OPTIONS[other].flag} {_or(values)}"
-            hint = f"add {OPTIONS[other].flag} {values[0]}, or leave out {option.flag}"
-            yield Rule({other: Not(values)}, (option.name,), f"{option.flag} is for {said}", hint)
+            first = f"⟦{other} {values[0]}⟧"
+            said, hint = _or((first, *values[1:])), f"add {first}, or leave out ⟦{option.name}⟧"
+            yield Rule({other: Not(values)}, (option.name,), f"⟦{option.name}⟧ is for {said}", hint)
 
 
 def _of_steps() -> Iterator[Rule]:
     """What kernel machines, Pegasos and descent are not for."""
     without_kernel: When = {"solver": Is(("pegasos",)), "kernel": MISSING}
     of_kernels = "gamma", "cache", "cache_mb", "cache_share"
-    yield Rule(without_kernel, of_kernels, "pegasos without a kernel makes a linear model", "add --kernel rbf")
-    said, hint = "the linear kernel has no gamma", "leave out --gamma, or use --kernel rbf"
+    yield Rule(without_kernel, of_kernels, "pegasos without a kernel makes a linear model", "add ⟦kernel rbf⟧")
+    said, hint = "the linear kernel has no gamma", "leave out ⟦gamma⟧, or use ⟦kernel rbf⟧"
     yield Rule({"kernel": Is(("linear",))}, ("gamma",), said, hint)
     yield Rule({"solver": A_MACHINE}, ("loss",), "{solver} minimises the hinge, not {loss}", DANE)
-    yield Rule({"solver": A_MACHINE}, ("l1", "constrain"), "{solver} has neither --l1 nor --constrain", DANE)
+    yield Rule({"solver": A_MACHINE}, ("l1", "constrain"), "{solver} has neither ⟦l1⟧ nor ⟦constrain⟧", DANE)
     kernels: tuple[When, ...] = {"solver": Is(("kernel",))}, {"kernel": GIVEN}
     for kernel in kernels:
-        said = "a kernel takes no --map: it sees the columns as they are"
+        said = "a kernel takes no ⟦map⟧: it sees the columns as they are"
         yield Rule(kernel, ("map",), said, "leave out one of them")
-        said = "a kernel takes no --nulls {nulls}: it sees the columns as they are"
-        yield Rule({**kernel, "nulls": Is((INDICATOR,))}, (), said, "use --nulls mean")
-    said = "{solver} takes neither --folds nor --probability: it learns from a sample"
+        said = "a kernel takes no ⟦nulls {nulls}⟧: it sees the columns as they are"
+        yield Rule({**kernel, "nulls": Is((INDICATOR,))}, (), said, "use ⟦nulls mean⟧")
+    said = "{solver} takes neither ⟦folds⟧ nor ⟦probability⟧: it learns from a sample"
     yield Rule({"solver": A_MACHINE}, ("folds", "probability"), said, HOLDOUT)
     said = "pegasos penalises the intercept, or has none"
-    yield Rule({"solver": Is(("pegasos",)), "intercept": Is(("free",))}, (), said, "use --solver kernel")
+    yield Rule({"solver": Is(("pegasos",)), "intercept": Is(("free",))}, (), said, "use ⟦solver kernel⟧")
     standard = {"solver": DESCENT, "scale": Is(("standard",))}
-    yield Rule(standard, (), "descent needs features in [-1, 1]", "use --scale maxabs")
+    yield Rule(standard, (), "descent needs features in [-1, 1]", "use ⟦scale maxabs⟧")
     said = "descent needs counts within a factor, and the grid gives none"
-    yield Rule({"solver": DESCENT, "counting": Is(("grid",))}, (), said, "use --counting sketch, or exact")
+    yield Rule({"solver": DESCENT, "counting": Is(("grid",))}, (), said, "use ⟦counting sketch⟧, or exact")
     yield Rule({"solver": DESCENT}, ("loss",), "descent minimises the hinge, not {loss}", DANE)
-    said = "descent has neither --l1 nor --constrain, and penalises the intercept"
+    said = "descent has neither ⟦l1⟧ nor ⟦constrain⟧, and penalises the intercept"
     yield Rule({"solver": DESCENT}, ("l1", "constrain"), said, DANE)
     yield Rule({"solver": DESCENT, "intercept": Is(("free",))}, (), said, DANE)
-    yield Rule({"solver": DESCENT}, ("folds",), "descent takes no --folds: it begins each training at 0", DANE)
+    yield Rule({"solver": DESCENT}, ("folds",), "descent takes no ⟦folds⟧: it begins each training at 0", DANE)
     said = "sketched counts prove nothing: they are no cuts"
-    yield Rule({"solver": Not(("descent",)), "counting": Is(("sketch",))}, (), said, "use --solver descent")
-    said = "--solver {solver} always begins at 0: leave out --from and --resume"
+    yield Rule({"solver": Not(("descent",)), "counting": Is(("sketch",))}, (), said, "use ⟦solver descent⟧")
+    said = "⟦solver {solver}⟧ always begins at 0: leave out ⟦warm_start⟧ and --resume"
     yield Rule({"solver": A_MACHINE}, ("from", "resume"), said, DANE)
-    said = "--solver descent begins at 0, as in the paper: leave out --from"
+    said = "⟦solver descent⟧ begins at 0, as in the paper: leave out ⟦warm_start⟧"
     yield Rule({"solver": DESCENT}, ("from",), said, DANE)
-    said = "--solver {solver} takes one value of {several}: its steps do not share passes"
-    yield Rule({"solver": NO_CUTS, "several": GIVEN}, (), said, "use --solver dane, or train one after the other")
+    said = "⟦solver {solver}⟧ takes one value of {several}: its steps do not share passes"
+    yield Rule({"solver": NO_CUTS, "several": GIVEN}, (), said, "use ⟦solver dane⟧, or train one after the other")
 
 
 def _of_choosing() -> Iterator[Rule]:
     """Of lambda, l1 and the loss, where these are auto."""
     for name in CHOSEN:
         auto: When = {name: CHOOSES}
-        yield Rule({**auto, "solver": NO_CUTS}, (), f"{{solver}} takes no {flag(name)} auto", DANE)
-    said = "--by takes no --loss auto: the groups of a model have one loss"
-    yield Rule({"loss": CHOOSES, "by": GIVEN}, (), said, "give --loss a value")
-    said = "--lambda auto and --l1 auto: one of them is chosen where the other is given"
+        yield Rule({**auto, "solver": NO_CUTS}, (), f"{{solver}} takes no ⟦{name} auto⟧", DANE)
+    said = "⟦by⟧ takes no ⟦loss auto⟧: the groups of a model have one loss"
+    yield Rule({"loss": CHOOSES, "by": GIVEN}, (), said, "give ⟦loss⟧ a value")
+    said = "⟦lam auto⟧ and ⟦l1 auto⟧: one of them is chosen where the other is given"
     yield Rule(dict.fromkeys(STRENGTHS, CHOOSES), (), said, "give one of them a number")
-    said = "--measure decides what auto chooses, and neither --lambda, --l1 nor --loss is auto"
-    yield Rule(NOTHING_CHOSEN, ("measure",), said, "add --lambda auto, or leave out --measure")
-    said = "--loss auto compares losses, so it cannot be by the loss"
-    yield Rule({"loss": CHOOSES, "measure": Is(("loss",))}, (), said, "leave out --measure: then it is by the AUC")
+    said = "⟦measure⟧ decides what auto chooses, and neither ⟦lam⟧, ⟦l1⟧ nor ⟦loss⟧ is auto"
+    yield Rule(NOTHING_CHOSEN, ("measure",), said, "add ⟦lam auto⟧, or leave out ⟦measure⟧")
+    said = "⟦loss auto⟧ compares losses, so it cannot be by the loss"
+    yield Rule({"loss": CHOOSES, "measure": Is(("loss",))}, (), said, "leave out ⟦measure⟧: then it is by the AUC")
     yield from _deciding("measure")
 
 
@@ -255,74 +251,74 @@ def _deciding(option: str) -> Iterator[Rule]:
     """A measure that decides is one of the label."""
     for loss, label in ((NUMBER, A_NUMBER), (Not(NUMBER_LOSSES), TWO)):
         measures = deciding(label)
-        said = f"--{option} {{{option}}} is not for a label with {label}"
+        said = f"⟦{option} {{{option}}}⟧ is not for a label with {label}"
         yield Rule({"loss": loss, option: Not((None, *measures))}, (), said, f"take {_or(measures)}")
 
 
 def _of_parts() -> Iterator[Rule]:
     """Of rows that are left out, and of groups."""
-    said = "--probability is of two classes, and --loss {loss} is for numbers"
-    yield Rule({"loss": NUMBER}, ("probability",), said, "leave out --probability")
+    said = "⟦probability⟧ is of two classes, and ⟦loss {loss}⟧ is for numbers"
+    yield Rule({"loss": NUMBER}, ("probability",), said, "leave out ⟦probability⟧")
     unseen = {"holdout": MISSING, "folds": MISSING}
-    yield Rule(unseen, ("probability",), "--probability needs rows that the training has not seen", UNSEEN)
-    said = "--folds and --holdout both leave out rows to measure the model"
+    yield Rule(unseen, ("probability",), "⟦probability⟧ needs rows that the training has not seen", UNSEEN)
+    said = "⟦folds⟧ and ⟦holdout⟧ both leave out rows to measure the model"
     yield Rule({"folds": GIVEN}, ("holdout",), said, "give one of them")
-    said = "--folds takes no --map net or trees with --by: each group would learn them in each fold"
+    said = "⟦folds⟧ takes no ⟦map net⟧ or trees with ⟦by⟧: each group would learn them in each fold"
     yield Rule({"map": LEARNS, "by": GIVEN}, ("folds",), said, HOLDOUT)
-    said = "--split-by says which rows stay together in --holdout and --folds, and where --lambda is auto"
+    said = "⟦split_by⟧ says which rows stay together in ⟦holdout⟧ and ⟦folds⟧, and where ⟦lam⟧ is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("split_by",), said, UNSEEN)
-    said = "--time says which rows of --holdout and --folds are later, and where --lambda is auto"
+    said = "⟦time⟧ says which rows of ⟦holdout⟧ and ⟦folds⟧ are later, and where ⟦lam⟧ is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("time",), said, UNSEEN)
-    said = "--holdout {holdout} says from when on rows are kept out, and no column says when a row is"
-    yield Rule({"holdout": Start(), "time": MISSING}, (), said, "add --time COLUMN; a share is between 0 and 1")
-    said = "--split-by keeps rows of one value together, and --time separates earlier from later ones"
+    said = "⟦holdout {holdout}⟧ says from when on rows are kept out, and no column says when a row is"
+    yield Rule({"holdout": Start(), "time": MISSING}, (), said, "add ⟦time COLUMN⟧; a share is between 0 and 1")
+    said = "⟦split_by⟧ keeps rows of one value together, and ⟦time⟧ separates earlier from later ones"
     yield Rule({"time": GIVEN}, ("split_by",), said, "give one of them")
-    yield Rule({"time": MISSING}, ("gap",), "--gap lies between earlier and later rows", "add --time COLUMN")
+    yield Rule({"time": MISSING}, ("gap",), "⟦gap⟧ lies between earlier and later rows", "add ⟦time COLUMN⟧")
     groups = {"by": GIVEN}
-    yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
-    said = "--by takes no fair: constraint, whose covariance is over all rows"
+    yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use ⟦solver dane⟧, or leave out ⟦by⟧")
+    said = "⟦by⟧ takes no fair: constraint, whose covariance is over all rows"
     yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
-    said = "--select measures each of several models with groups by --folds"
-    yield Rule({**groups, "folds": MISSING}, ("select",), said, "add --folds 5")
+    said = "--select measures each of several models with groups by ⟦folds⟧"
+    yield Rule({**groups, "folds": MISSING}, ("select",), said, "add ⟦folds 5⟧")
     said = "the loss {loss} is for numbers, which have no classes"
-    yield Rule({"loss": NUMBER}, ("class_weight",), said, "leave out --class-weight")
+    yield Rule({"loss": NUMBER}, ("class_weight",), said, "leave out ⟦class_weight⟧")
 
 
 def _of_sets() -> Iterator[Rule]:
     """Of several values, and of the place where models are kept."""
-    alone, one = {"several": MISSING}, "give --lambda or --l1 several values"
-    said = "--one-standard-error needs --select and --folds: the folds give the error"
+    alone, one = {"several": MISSING}, "give ⟦lam⟧ or ⟦l1⟧ several values"
+    said = "--one-standard-error needs --select and ⟦folds⟧: the folds give the error"
     for missing in ("select", "folds"):
-        yield Rule({missing: MISSING}, ("one_standard_error",), said, "add --folds 5 --select loss")
+        yield Rule({missing: MISSING}, ("one_standard_error",), said, "add ⟦folds 5⟧ --select loss")
     yield Rule(alone, ("select",), "--select chooses among models", one)
     yield Rule(alone, ("png",), "--png draws several models", one)
     said = "--model-file keeps one model, and several values make several"
     yield Rule({"several": GIVEN, "select": MISSING}, ("model_file",), said, "add --select")
     said = "--select compares models of one loss, and each quantile is another"
-    yield Rule({"several": Is(("--quantile",))}, ("select",), said, "leave out --select")
+    yield Rule({"several": Is(("⟦quantile⟧",))}, ("select",), said, "leave out --select")
     said = "--select measures models on rows that they have not seen"
     yield Rule({"holdout": MISSING, "folds": MISSING}, ("select",), said, UNSEEN)
     yield from _deciding("select")
-    said = "--resume continues from passes, and --from from a model"
+    said = "--resume continues from passes, and ⟦warm_start⟧ from a model"
     yield Rule({"resume": GIVEN}, ("from",), said, "give one of them")
-    said = "--from begins one training, and several values of {several} make several"
-    yield Rule({"several": GIVEN}, ("from",), said, "leave out --from")
-    said = "--work-schema makes tables on the server, and --offload does not"
+    said = "⟦warm_start⟧ begins one training, and several values of {several} make several"
+    yield Rule({"several": GIVEN}, ("from",), said, "leave out ⟦warm_start⟧")
+    said = "⟦work_schema⟧ makes tables on the server, and ⟦offload⟧ does not"
     yield Rule({"offload": GIVEN}, ("work_schema",), said, "choose one of them")
 
 
 def _of_programs() -> Iterator[Rule]:
     stored = {"program": GIVEN}
     said = "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid"
-    hint = "--solver dane; sqlsvm.pseudo_gradient has the step of descent"
+    hint = "⟦solver dane⟧; sqlsvm.pseudo_gradient has the step of descent"
     yield Rule({**stored, "solver": NO_CUTS}, (), said, hint)
     yield Rule({**stored, "counting": Is(("sketch",))}, (), said, hint)
-    hint = "leave rows out in WHERE, or hold them out of sqlsvm train --holdout"
-    said = "a stored program takes no --nulls {nulls}: the columns it would add depend on the rows there are"
-    of_rows = "use --nulls mean, or train with sqlsvm train: sqlsvm.predict knows its model"
+    hint = "leave rows out in WHERE, or hold them out of sqlsvm train ⟦holdout⟧"
+    said = "a stored program takes no ⟦nulls {nulls}⟧: the columns it would add depend on the rows there are"
+    of_rows = "use ⟦nulls mean⟧, or train with sqlsvm train: sqlsvm.predict knows its model"
     yield Rule({**stored, "nulls": Is((INDICATOR,))}, (), said, of_rows)
-    said = "a stored program takes no --rare: where all categories are rare, nothing would be left of a feature"
-    yield Rule(stored, ("rare",), said, "--top COLUMN:NUMBER keeps the most frequent ones")
+    said = "a stored program takes no ⟦rare⟧: where all categories are rare, nothing would be left of a feature"
+    yield Rule(stored, ("rare",), said, "⟦top COLUMN:NUMBER⟧ keeps the most frequent ones")
     yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
     hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
     said = "a stored program takes no {constraint} constraint"
@@ -347,9 +343,9 @@ def _of_label() -> Iterator[Rule]:
 def _of_plan() -> Iterator[Rule]:
     """The paper bounds |beta|.|x| from the tables; of a sum only the terms are there."""
     said = "descent needs features of one relation, and {sums} adds up several"
-    hint = "use --solver dane, or a column for each relation"
+    hint = "use ⟦solver dane⟧, or a column for each relation"
     yield Rule({"solver": DESCENT, "sums": GIVEN}, (), said, hint, "plan known")
-    said = "--folds cannot part the rows of {optional}: it is behind a LEFT JOIN"
+    said = "⟦folds⟧ cannot part the rows of {optional}: it is behind a LEFT JOIN"
     hint = "read the label from a relation that is not behind a LEFT JOIN"
     yield Rule({"optional": GIVEN}, ("folds",), said, hint, "plan known")
 

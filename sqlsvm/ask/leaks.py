@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm import sql
+from sqlsvm import sql, words
 from sqlsvm.ask.evaluate import residuals_of
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError, FormError, OptionError
@@ -92,7 +92,7 @@ def leaks(engine: Engine, text: str, as_of: str, label: str) -> AsOf:
 
 
 def _leaks(engine: Engine, query: FeatureQuery, as_of: str) -> AsOf:
-    query = shown(Facts(engine), query, "--as-of", as_of)
+    query = shown(Facts(engine), query, "⟦as_of⟧", as_of)
     when, said = _when(engine, query, as_of)
     asked, dates, missed = _dates(engine, query, when)
     alias = query.label_relation
@@ -112,7 +112,7 @@ def check_leaks(engine: Engine, text: str, training: Training) -> None:
         return
     found = leaks(engine, text, training.as_of, training.label or "")
     for line in said(replace(found, leaks=())) if not found.leaks else ():
-        steps.log(NOTE, "--as-of: %s", line)
+        steps.log(NOTE, "%s: %s", words.said("⟦as_of⟧"), line)
     if found.leaks:
         first, *others = found.leaks
         conditions = " AND ".join(each.condition for each in found.leaks if each.condition)
@@ -121,21 +121,21 @@ def check_leaks(engine: Engine, text: str, training: Training) -> None:
             if conditions
             else "in the sub-query, take only rows before that time"
         )
-        raise DataError(f"--as-of: {first}", detail="; ".join(map(str, others)) or None, hint=hint)
+        raise DataError(f"⟦as_of⟧: {first}", detail="; ".join(map(str, others)) or None, hint=hint)
 
 
 def _when(engine: Engine, query: FeatureQuery, as_of: str) -> tuple[exp.Expression, str]:
     alias = query.label_relation
-    relation, output = query.relation(alias), output_named(query, "--as-of", as_of, engine.fold)
+    relation, output = query.relation(alias), output_named(query, "⟦as_of⟧", as_of, engine.fold)
     value = output.expression if output else None
     if not value:
-        column = column_named(query, "--as-of", as_of, engine.fold)
+        column = column_named(query, "⟦as_of⟧", as_of, engine.fold)
         moved = [layer[column.name].value for layer in relation.computed if column.name in layer]
         value = moved[0] if moved else sql.named(column.name, alias)
     (column,) = Facts(engine).columns(relation, [value])
     if column.kind not in DATES:
         hint = "take a date or a timestamp"
-        raise OptionError(f"--as-of: {as_of} is of type {column.type}", hint=hint)
+        raise OptionError(f"⟦as_of⟧: {as_of} is of type {column.type}", hint=hint)
     return value, f"{relation.table or alias}.{value.name or as_of}"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sqlsvm import words
 from sqlsvm.ask.alike import MOST, too_many
 from sqlsvm.ask.inspect import Inspection, edge_left_join
 from sqlsvm.plan.catalog import EdgeFacts
@@ -32,7 +33,7 @@ def remarks(found: Inspection) -> Iterator[tuple[str, str]]:
             yield "warning", f"{printable(f.name)} is NaN or infinite in {row_count(odd)} of {printable(f.relation)}"
     yield from (("note", pair.said) for pair in found.alike)
     if too_many(found.tree.query):
-        yield "note", f"more than {MOST} numbers were not compared with each other: sqlsvm describe does that"
+        yield "note", words.said(f"more than {MOST} numbers were not compared with each other: ⟦describe()⟧ does that")
     for edge, facts in zip(tree.edges, found.edges, strict=True):
         if not edge_left_join(tree, edge):
             yield from (("warning", line) for line in _dangling_remarks(found, edge, facts))
@@ -44,7 +45,7 @@ def _label_remarks(found: Inspection) -> Iterator[str]:
     of_two = ((label.positive, "+1"), (label.negative, "-1"))
     for n, value in tuple((n, printable(name)) for name, n in label.classes.items()) or of_two:
         if not n:
-            which = "each class" if label.classes else "both classes, or --intercept no to rank pairs"
+            which = "each class" if label.classes else "both classes, or no intercept to rank pairs"
             yield f"no row of the join has the label {value}: training needs rows of {which}"
     if label.nulls:
         yield f"the label is NULL in {row_count(label.nulls)} of the join"

@@ -62,7 +62,7 @@ def on_parts(
     """`held_out`: how the rows held out are measured, if that is another way."""
     options, holdout = options_of(model), holdout_of(model.options)
     if holdout is None:
-        raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
+        raise OptionError(f"model {model.name} was trained on all rows", hint="train with ⟦holdout 0.2⟧, say")
     found: dict[Part, Found] = {}
     with _rows(engine, model, offload, holdout) as (work, query):
         for part in parts:

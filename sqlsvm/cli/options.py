@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from sqlsvm import words
 from sqlsvm.errors import OptionError
 from sqlsvm.options import (
     AUTO,
@@ -37,6 +38,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 def option(name: str, *argument: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     """An option that can also be given as $SQLSVM_<NAME>. `argument` is its name in the code, if that is another."""
     variable = name.partition("/")[0].removeprefix("--").replace("-", "_").upper()
+    settings["help"] = words.said(settings["help"], words.typed)
     return click.option(name, *argument, envvar=f"SQLSVM_{variable}", **settings)
 
 

@@ -18,6 +18,7 @@ from sqlsvm.cli.group import cli
 from sqlsvm.cli.progress import watching
 from sqlsvm.errors import OptionError, SqlsvmError, hide_typed, is_out_of_memory, nearest
 from sqlsvm.terminal import in_colour, printable
+from sqlsvm.words import speaking, typed
 
 INTERRUPTED = 130
 
@@ -42,7 +43,7 @@ def run(arguments: list[str]) -> int:
     hide_typed([*arguments, *(value for name, value in os.environ.items() if name.startswith("SQLSVM_"))])
     try:
         # Without standalone_mode click hands over exit codes, and raises instead of printing and exiting.
-        with watching():
+        with watching(), speaking(typed):
             code = cli.main(arguments or ["--help"], prog_name="sqlsvm", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:

@@ -115,7 +115,6 @@ def learn(dsn: str, table: str, name: str, model_file: str | None, compare: bool
     """
     from sqlsvm.engine import lasting
     from sqlsvm.learning import learn
-    from sqlsvm.notebook.told import as_typed
 
     context = click.get_current_context()
     asked = {each: value for each, value in options.items() if each in SUGGESTING and value is not None}
@@ -123,12 +122,11 @@ def learn(dsn: str, table: str, name: str, model_file: str | None, compare: bool
     roles = {each: given.pop(each, None) for each in ("label", "time")}
     if varied := training.option_of({each: value for each, value in options.items() if each not in SUGGESTING}):
         raise Refused(f"learn trains one model, and {varied.flag} has several values", "give one", context)
-    with as_typed():
-        found = learn(dsn, table, **roles, compare=compare, verbose=False, **place(), **asked, **given)
-        ask(found.suggestion)
-        if model_file or lasting(dsn):
-            found.estimator.save(model_file or dsn, name)
-    if not (model_file or lasting(dsn)):
+    found = learn(dsn, table, **roles, compare=compare, verbose=False, **place(), **asked, **given)
+    ask(found.suggestion)
+    if model_file or lasting(dsn):
+        found.estimator.save(model_file or dsn, name)
+    else:
         said = f"note: the model will not be kept: {redacted(dsn)} does not last; --model-file keeps one"
         click.echo(said, err=True)
     show_either(as_json, found.as_json, lambda: str(found))

@@ -176,10 +176,10 @@ def train(
 
     progress.begin(READING)
     varied = option_of(options)
-    options = named(options, several=varied and varied.flag)
+    options = named(options, several=varied and f"⟦{varied.name}⟧")
     refuse_typed(
         options,
-        several=varied and varied.flag,
+        several=varied and f"⟦{varied.name}⟧",
         select=select,
         one_standard_error=simplest or None,
         png=pictures,

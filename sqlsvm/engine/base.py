@@ -452,7 +452,7 @@ class Engine(ABC):
         self.make_at_most = make_at_most
         if work_schema and no_temp:
             hint = "choose one of them"
-            raise OptionError("--work-schema makes working tables, and --no-temp makes none", hint=hint)
+            raise OptionError("⟦work_schema⟧ makes working tables, and ⟦no_temp⟧ makes none", hint=hint)
         if work_schema:
             self.work_in(work_schema)
         if work_folder:
@@ -466,11 +466,11 @@ class Engine(ABC):
 
     def work_without_tables(self) -> None:
         """From now on make no working tables."""
-        raise OptionError("only PostgreSQL has a use for --no-temp", hint="leave it out")
+        raise OptionError("only PostgreSQL has a use for ⟦no_temp⟧", hint="leave it out")
 
     def work_in_folder(self, folder: str) -> None:
         """From now on make working tables in this folder."""
-        raise OptionError("only Spark has a use for a work folder", hint="leave --work-folder out")
+        raise OptionError("only Spark has a use for a work folder", hint="leave ⟦work_folder⟧ out")
 
     @abstractmethod
     def cancel(self) -> None:

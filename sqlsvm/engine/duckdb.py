@@ -399,7 +399,7 @@ class DuckDB(Engine):
         self._run(lambda: self._connection.register(name, frame))
 
     def work_in(self, schema: str) -> None:
-        raise OptionError("only PostgreSQL has a use for a work schema", hint="leave --work-schema out")
+        raise OptionError("only PostgreSQL has a use for a work schema", hint="leave ⟦work_schema⟧ out")
 
     def cancel(self) -> None:
         self._connection.interrupt()

@@ -55,13 +55,13 @@ def _hint(sqlstate: str, message: str, info: psycopg.ConnectionInfo) -> str | No
     if sqlstate == _LOCKED:
         return "another session has locked it: try again later, or SET lock_timeout to a longer time"
     if sqlstate == _READ_ONLY:
-        return "this session may only read: add --no-temp or --offload, keep models with --model-file, predict to CSV"
+        return "it may only read: add ⟦no_temp True⟧ or ⟦offload True⟧, keep models with --model-file, predict to CSV"
     if sqlstate in _TOO_WIDE:
-        return "working tables hold about 900 numbers in a row: add --no-temp, which makes none, or --offload"
+        return "working tables hold about 900 numbers in a row: add ⟦no_temp True⟧, which makes none, or ⟦offload True⟧"
     if "conflict with recovery" in message:
         return "this standby waits so long for a reader: raise max_standby_streaming_delay, or set hot_standby_feedback"
     if sqlstate == _DENIED and "temporary tables" in message:
-        return f"add --no-temp, or its owner types: GRANT TEMPORARY ON DATABASE {info.dbname} TO {info.user}"
+        return f"add ⟦no_temp True⟧, or its owner types: GRANT TEMPORARY ON DATABASE {info.dbname} TO {info.user}"
     if sqlstate == _DENIED and (found := _ON.match(message)):
         return f"its owner can GRANT what is missing ON {found[1]} TO {info.user}"
     return None

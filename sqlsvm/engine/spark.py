@@ -428,7 +428,7 @@ class Spark(Engine):
         self._run(lambda: [self._session.catalog.dropTempView(name) for name in names])
 
     def work_in(self, schema: str) -> None:
-        raise OptionError("only PostgreSQL has a use for a work schema", hint="--work-folder is the one for Spark")
+        raise OptionError("only PostgreSQL has a use for a work schema", hint="⟦work_folder⟧ is the one for Spark")
 
     def work_in_folder(self, folder: str) -> None:
         """Spark takes a folder without a leading / for one below its warehouse."""
@@ -478,7 +478,7 @@ class Spark(Engine):
                     self._session.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
                 if not isinstance(error, ERRORS):
                     raise
-                hint = "choose another with --work-folder"
+                hint = "choose another with ⟦work_folder⟧"
                 raise EngineError(f"cannot use the work folder {folder}", detail=cause(error), hint=hint) from error
             self._database = name
         return self._database
@@ -487,7 +487,7 @@ class Spark(Engine):
         if self._folder is None and self._opened.one_machine:
             self._folder, self._scratch = private_folder(of=self)
         if self._folder is None:
-            hint = "--work-folder FOLDER: it is used for working tables, and all executors must reach it"
+            hint = "⟦work_folder FOLDER⟧: it is used for working tables, and all executors must reach it"
             raise OptionError("Spark on a cluster needs a folder for working tables", hint=hint)
         return self._folder
 

@@ -49,7 +49,7 @@ def refused(error: BaseException, url: str) -> EngineError:
     if isinstance(error, Py4JNetworkError | ConnectionError) or _LOST.search(text):
         return EngineError(f"the session with {url} was lost", detail=_first(text))
     if _FULL.search(text):
-        hint = "free some space, or choose another folder with --work-folder"
+        hint = "free some space, or choose another folder with ⟦work_folder⟧"
         return StatementError("there is no space left for working tables", hint=hint)
     if _GONE.search(text):
         hint = "start again: Spark reads files as they were when it began, and cannot if they are replaced meanwhile"

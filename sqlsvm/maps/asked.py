@@ -101,7 +101,7 @@ class Asked:
         return ":".join(names), arguments
 
     def refusal(self, why: str, hint: str | None = None) -> OptionError:
-        return OptionError(f"--map {self.map}: {why}", hint=hint or f"write {MAP_FORMS[self.kind]}")
+        return OptionError(f"⟦map {self.map}⟧: {why}", hint=hint or f"write {MAP_FORMS[self.kind]}")
 
     def whole(self, place: int, name: str, low: int, high: int, default: int | None = None) -> int:
         """An argument that is a whole number."""
@@ -133,7 +133,7 @@ class Asked:
         """The column, which is a number."""
         found = self._column()
         if found.kind != "numeric":
-            other = f"--map hash:{found.name}:16 is for categories" if found.kind == "categorical" else None
+            other = f"⟦map hash:{found.name}:16⟧ is for categories" if found.kind == "categorical" else None
             what = "has categories" if found.kind == "categorical" else "is true or false"
             raise self.refusal(f"{found.name} is no number, it {what}", other or "a boolean has two values already")
         return found
@@ -141,17 +141,17 @@ class Asked:
     def category(self) -> Feature:
         found = self._column()
         if found.kind != "categorical":
-            raise self.refusal(f"{found.name} has no categories", f"--categorical {found.name} makes some of numbers")
+            raise self.refusal(f"{found.name} has no categories", f"⟦categorical {found.name}⟧ makes some of numbers")
         if found.spelling != "exact":
             hint = f"select it as text: CAST({found.name} AS text) AS {found.name}"
             raise self.refusal(f"{found.name} is of a type with texts that differ and are equal", hint)
         if found.top:
-            raise self.refusal(f"{found.name} has a --top as well", "a hash is for all of its categories: use one")
+            raise self.refusal(f"{found.name} has a ⟦top⟧ as well", "a hash is for all of its categories: use one")
         return found
 
     def _column(self) -> Feature:
         by_name = {f.name: f for f in self.query.features}
-        found = named(f"--map {self.map}", self.parts[0], by_name, self.engine.fold, "the query has no feature")
+        found = named(f"⟦map {self.map}⟧", self.parts[0], by_name, self.engine.fold, "the query has no feature")
         if found.name in self.query.sums:
             hint = "give each relation an output column of its own"
             raise self.refusal(f"{found.name} adds up columns of several relations", hint)
@@ -161,14 +161,14 @@ class Asked:
         """The outputs of the table that are numbers, without those that are constant: they tell no rows apart."""
         aliases = {r.table.split(".")[-1]: r.alias for r in self.query.relations if r.table}
         aliases |= {r.alias: r.alias for r in self.query.relations}
-        alias = named(f"--map {self.map}", self.parts[0], aliases, self.engine.fold, "the query has no relation")
+        alias = named(f"⟦map {self.map}⟧", self.parts[0], aliases, self.engine.fold, "the query has no relation")
         found = numbers_of(self.query, alias)
         if not found:
             raise self.refusal(f"the query selects no number of {alias}", "select the columns that it is to combine")
         _, means, deviations = self._measured(found)
         kept = [c for c, mean, by in zip(found, means, deviations, strict=True) if not _is_constant(mean, by)]
         if not kept:
-            raise DataError(f"--map {self.map}: all numbers of {alias} are constant", hint="leave out the map")
+            raise DataError(f"⟦map {self.map}⟧: all numbers of {alias} are constant", hint="leave out the map")
         return kept
 
     # -- facts ---------------------------------------------------------------------------------------------------------
@@ -198,15 +198,15 @@ class Asked:
         *found, rows = (float(value[0]) for value in answer.values())
         if not rows:
             named = " and ".join(column.name for column in columns)
-            raise DataError(f"--map {self.map}: no row of {columns[0].relation} has a value in {named}")
+            raise DataError(f"⟦map {self.map}⟧: no row of {columns[0].relation} has a value in {named}")
         return int(rows), *np.array(found).reshape(2, -1)
 
     def _check(self, column: Feature, mean: float, deviation: float) -> None:
         if not np.isfinite(mean) or not np.isfinite(deviation):
             hint = only_finite(column.name)
-            raise DataError(f"--map {self.map}: {column.name} is NaN or infinite in some rows", hint=hint)
+            raise DataError(f"⟦map {self.map}⟧: {column.name} is NaN or infinite in some rows", hint=hint)
         if _is_constant(mean, deviation):
-            raise DataError(f"--map {self.map}: {column.name} is constant", hint="leave out the map, or the column")
+            raise DataError(f"⟦map {self.map}⟧: {column.name} is constant", hint="leave out the map, or the column")
 
     def points(self, columns: Sequence[Feature], number: int) -> Array:
         """Different rows of these columns, in an order that the seed decides; at most so many."""
@@ -248,7 +248,7 @@ class Asked:
             if error.kind != "value":
                 raise
             hint = "change the size of the column in the query, or leave such rows out in WHERE"
-            raise DataError(f"--map {self.map}: {error.message}", detail=error.detail, hint=hint) from error
+            raise DataError(f"⟦map {self.map}⟧: {error.message}", detail=error.detail, hint=hint) from error
 
     def _named(self, columns: Sequence[Feature]) -> str:
         return " and ".join(column.name for column in columns)

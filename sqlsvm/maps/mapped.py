@@ -189,9 +189,9 @@ def _asked(query: FeatureQuery, each: "Mapped") -> Asked:
     values = [c.typed if c.name in query.sums else c.expression for c in columns]
     used = list(dict.fromkeys(alias for value in values for alias in relations_in(value)))
     refusal = QueryError(
-        f"--map {each.map} needs {', '.join(used[:-1])} and {used[-1]} in one row",
+        f"⟦map {each.map}⟧ needs {', '.join(used[:-1])} and {used[-1]} in one row",
         hint="select only numbers of tables that foreign keys connect; or write each component as a sum, with the "
-        "loadings that sqlsvm components prints: 0.7 * a.x + 0.7 * b.y AS first",
+        "loadings that ⟦components()⟧ prints: 0.7 * a.x + 0.7 * b.y AS first",
     )
     return Asked(values, refusal)
 
@@ -201,6 +201,6 @@ def _check_names(query: FeatureQuery, maps: Sequence["Mapped"]) -> None:
     for each in maps:
         for name in each.formulas:
             if name in seen:
-                said = f"two columns are called {name}: one is of --map {each.map}"
+                said = f"two columns are called {name}: one is of ⟦map {each.map}⟧"
                 raise QueryError(said, hint="rename the column of the query with AS, or leave out one of the maps")
             seen.add(name)

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm import sql
+from sqlsvm import sql, words
 from sqlsvm.engine.base import Values
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Array, Asked
@@ -57,7 +57,10 @@ def trees(asked: Asked) -> Iterator[Mapped]:
         )
     if next(place) == 1:
         steps.log(
-            NOTE, "note: --map %s: no tree that grows on %s rows is of use on others", asked.map, f"{grows.sum():,}"
+            NOTE,
+            "note: %s: no tree that grows on %s rows is of use on others",
+            words.said(f"⟦map {asked.map}⟧"),
+            f"{grows.sum():,}",
         )
 
 

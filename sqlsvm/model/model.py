@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from sqlsvm import words
 from sqlsvm.engine.base import Meaning, Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
@@ -361,6 +362,9 @@ class Model(Proven):
     """The role that stored it in the database, or None if that is not known. Empty for a model that was trained in this
     process or that comes from a file. The store knows it, so the JSON does not say it."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", tuple(map(words.said, self.notes)))
+
     UNREAD: ClassVar = frozenset({"features", "total_seconds", "format"})
 
     @property
@@ -474,7 +478,7 @@ class Model(Proven):
 
     def must_be_likely(self) -> None:
         if not self.likely:
-            hint = "sqlsvm train --probability sigmoid --holdout 0.2 fits one"
+            hint = "a training with ⟦probability sigmoid⟧ and ⟦holdout 0.2⟧ fits one"
             raise OptionError(f"model {self.name} has no probability", hint=hint)
 
     def ungrouped_only(self, what: str, hint: str = "train one group alone, with WHERE") -> "Model":
@@ -489,7 +493,7 @@ class Model(Proven):
             kind = "classes" if self.classes else "groups"
             raise OptionError(
                 f"model {self.name} has {len(self.family)} {kind}, and {what}",
-                hint=f"sqlsvm predict and sqlsvm evaluate take any number of {kind}",
+                hint=f"⟦predict()⟧ and ⟦evaluate()⟧ take any number of {kind}",
             )
 
     @property
@@ -543,7 +547,7 @@ class Model(Proven):
         if self.support:
             raise OptionError(
                 f"model {self.name} has no weights: it is a kernel machine",
-                hint="train it with --solver dane; evaluate, predict and show know kernel machines",
+                hint="train it with ⟦solver dane⟧; evaluate, predict and show know kernel machines",
             )
         return self
 

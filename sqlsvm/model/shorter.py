@@ -25,7 +25,7 @@ def shorter_query(model: Model) -> str:
     assert isinstance(query, exp.Query)
     needed, idle = _features(model.linear())
     if not needed:
-        raise OptionError(f"every weight of model {model.name} is 0", hint="train it with a smaller --l1")
+        raise OptionError(f"every weight of model {model.name} is 0", hint="train it with a smaller ⟦l1⟧")
     items = {item: _name(item, model.dialect) for item in query.selects}
     gone = [item for item, name in items.items() if name in idle]
     may_go = isinstance(query, exp.Select) and all(_may_go(query, item) for item in gone)

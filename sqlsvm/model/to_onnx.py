@@ -100,7 +100,7 @@ def _is_text(term: Term) -> bool:
 def _mapped(made: _Graph, each: Mapped) -> dict[str, str]:
     """The new columns of a map; NaN where a column that it reads is."""
     if each.kind != "numeric":
-        raise OptionError(f"ONNX has no MD5, which --map {each.map} computes", hint="export it as sql, json or sklearn")
+        raise OptionError(f"ONNX has no MD5, which ⟦map {each.map}⟧ computes", hint="export it as sql, json or sklearn")
     operands = [_category(made, code_of(each, name)) if name in each.codes else name for name in each.columns]
     missing = made.node("IsNaN", made.node("Sum", *operands))
     for step in each.steps:

@@ -16,7 +16,6 @@ from sqlsvm.ask.inspect import Inspection
 from sqlsvm.model.confusion import ByGroup, Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
-from sqlsvm.notebook.told import reworded
 from sqlsvm.report.parts import Element, Sheet, el
 from sqlsvm.run.components import Components
 from sqlsvm.suggestion.suggest import Suggestion
@@ -28,7 +27,7 @@ _STYLE = (
 
 def text(found: object) -> str:
     module, _, name = _DRAWN[type(found)].partition(".")
-    return reworded(getattr(import_module(f"sqlsvm.show.{module}"), name)(found, StringIO()))
+    return str(getattr(import_module(f"sqlsvm.show.{module}"), name)(found, StringIO()))
 
 
 def html(found: object) -> str:

@@ -48,5 +48,5 @@ def asked_of(engine: Engine, table: str, label: str | None = None, time: str | N
     return written(engine, Wanted(table, label, time, entity, spans, tables, to_come))
 
 
-SAID = {name: said.replace("--label-next", "label_next").replace("--", "") for name, (_, said) in PARAMETERS.items()}
+SAID = {name: said for name, (_, said) in PARAMETERS.items()}
 documented(suggest, {"database": "What you have: see the `fit` of the estimators.", **SAID})

@@ -87,7 +87,7 @@ def _check_known(d: Dictionary, given: Mapping[str, Any], said: str) -> None:
         for category in given.keys() - known:
             which = f"is none of the top {d.top}" if d.top else "is rare"
             fact = f"{said} has a weight for the category {category} of {d.feature}, which {which}"
-            raise OptionError(fact, hint=f"leave out --top {d.feature}:{d.top}" if d.top else "leave out --rare")
+            raise OptionError(fact, hint=f"leave out ⟦top {d.feature}:{d.top}⟧" if d.top else "leave out ⟦rare⟧")
 
 
 def _number(name: str, value: object) -> float:
@@ -143,7 +143,7 @@ def constraint(
     """`centre` is what was subtracted from the label: the user's intercept is that plus the one of beta."""
     rows = [row for text in texts for row in _Rows(scaling, centre, covariances, fold).of(text)]
     if len(rows) > MOST:
-        hint = "constrain numbers one by one, with increasing:COLUMN; or give fewer categories weights, with --top"
+        hint = "constrain numbers one by one, with increasing:COLUMN; or give fewer categories weights, with ⟦top⟧"
         raise OptionError(f"the constraints are {len(rows):,} rows, and there can be {MOST:,}", hint=hint)
     made = Constraint(
         tuple(row.name for row in rows),
@@ -157,7 +157,7 @@ def constraint(
 
 
 def _feature(column: str, by_name: Mapping[str, T], fold: Fold) -> T:
-    return named("--constrain", column, by_name, fold, "the model has no weight for")
+    return named("⟦constrain⟧", column, by_name, fold, "the model has no weight for")
 
 
 def _last(text: str) -> tuple[str, str]:
@@ -234,7 +234,7 @@ class _Rows:
             yield _Row(f"{_said(found[0])} {less} 0", way * self._only(found[0]), 0.0)
             return
         if any(e.category is OTHER for e in found):
-            raise OptionError(f"the categories of {column} have no order", hint=f"leave out --top {column}")
+            raise OptionError(f"the categories of {column} have no order", hint=f"leave out ⟦top {column}⟧")
         for before, after in pairwise(found):
             both = way * (self._only(after) - self._only(before))
             yield _Row(f"{_said(after)} {less} {_said(before)}", both, 0.0)

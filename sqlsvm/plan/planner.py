@@ -77,7 +77,7 @@ def choose(
     size = half_joins(tree, catalog, exact)
     if counting == "exact" and len(links) > 1 and size > MOST_EXACT:
         said = f"exact counting would sort about {size:.2g} rows"
-        hint = "use --counting grid: its cuts are exact, and the error of its values is certified"
+        hint = "use ⟦counting grid⟧: its cuts are exact, and the error of its values is certified"
         raise OptionError(said, detail=f"{len(links) + 1} groups of tables meet many-to-many", hint=hint)
     # the entries of a bridge, which has few nodes, are few on the grid; a logistic loss needs it too fine for that
     merges = tree.is_bridge(links[0].edge) and not isinstance(loss, Logistic)

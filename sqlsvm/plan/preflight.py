@@ -214,7 +214,7 @@ def check_scale(query: FeatureQuery, scale: Scale) -> None:
         for name in query.sums:
             said = f"maxabs cannot scale {name}: its terms are of several relations"
             detail = "the largest sum in the join is not known from the tables"
-            raise OptionError(said, detail=detail, hint="use --scale standard, or none")
+            raise OptionError(said, detail=detail, hint="use ⟦scale standard⟧, or none")
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:

@@ -225,9 +225,9 @@ def null_feature(name: str, relation: str, rows: float, *, several: bool) -> Dat
     return DataError(
         f"feature {name} is NULL in {rows:,.0f} rows of the join",
         detail=f"there its term over {relation} is NULL" if several else None,
-        hint="say what that means: --nulls drop (leave the row out), or COALESCE in that term"
+        hint="say what that means: ⟦nulls drop⟧ (leave the row out), or COALESCE in that term"
         if several
-        else "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
+        else "say what that means: ⟦nulls mean⟧ (the mean of the others) or ⟦nulls drop⟧ (leave the row out)",
     )
 
 

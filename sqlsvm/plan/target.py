@@ -6,7 +6,6 @@ the class, and a parameter says which class is +1: so all of them share the tabl
 signs, and the code is the origin.
 """
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -171,10 +170,10 @@ def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str |
     if loss not in NUMBER_LOSSES:
         return _of_values(engine, query, label, positive, _seen(engine, query, label, positive))
     if label.kind != "numeric":
-        hint = "use a loss for two classes, such as --loss hinge, or CAST the label to a number in the query"
+        hint = "use a loss for two classes, such as ⟦loss hinge⟧, or CAST the label to a number in the query"
         raise OptionError(f"the loss {loss} needs a label that is a number, and {label.name} is not", hint=hint)
     if positive is not None:
-        said = f"the loss {loss} needs a number, and --positive makes two classes of the label"
+        said = f"the loss {loss} needs a number, and ⟦positive⟧ makes two classes of the label"
         raise OptionError(said, hint="leave one of them out")
     return numeric(engine, query, label, centred=centred)
 
@@ -240,7 +239,7 @@ def _classes(label: Feature, values: list[str], positive: str | None) -> Classes
         if not may_be_classes(values):
             said = f"the label {label.name} has more than two values in {label.relation}"
             hint = (
-                "to predict a number, use a loss for numbers, such as --loss squared; to predict a class, make two of "
+                "to predict a number, use a loss for numbers, such as ⟦loss squared⟧; to predict a class, make two of "
             )
             hint += f"them: {label.name} > 0 AS {label.name}_is_positive"
             raise DataError(said, detail=f"among them {_quoted(values[:SHOWN])}", hint=hint)
@@ -319,7 +318,7 @@ def spelled(name: str) -> str:
 
 def named(label: T | None) -> T:
     if label is None:
-        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+        raise OptionError("no label was named", hint="say which output is the label: ⟦label COLUMN⟧")
     return label
 
 
@@ -389,7 +388,7 @@ def _sign_of(
         return _sign(label, _literal(label, "1"))
     if len(values) == 1:
         said = f"the label {label.name} has the value {values[0]!r}"
-        raise DataError(said, hint=f"say whether it is the positive class: --positive {shlex.quote(values[0])}")
+        raise DataError(said, hint=f"say whether it is the positive class: ⟦positive {values[0]}⟧")
     return _sign(label, _as_rounded(engine, _rows(query, label), label, _likely(label, values)))
 
 

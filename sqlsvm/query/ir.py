@@ -298,7 +298,7 @@ class Moment:
             return TIMES[self.kind].read(text) if self.kind else float(text)
         except ValueError:
             wanted = "a date" if self.kind else "a number"
-            raise OptionError(f"--holdout {text}: {self.name} is {wanted}") from None
+            raise OptionError(f"⟦holdout {text}⟧: {self.name} is {wanted}") from None
 
     def written(self, number: float) -> str:
         return TIMES[self.kind].written(number) if self.kind else f"{number:.17g}"
@@ -309,7 +309,7 @@ class Moment:
         if self.kind:
             return number * (seconds or DAY) / TIMES[self.kind].seconds
         if seconds:
-            raise OptionError(f"--gap {text}: {self.name} is a number, and so is a gap", hint="leave out the unit")
+            raise OptionError(f"⟦gap {text}⟧: {self.name} is a number, and so is a gap", hint="leave out the unit")
         return number
 
 

@@ -105,10 +105,10 @@ def _named(node: exp.Expression, shown: Shown, scope: Scope) -> list[Visible]:
 
 
 def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Feature:
-    feature = named(f"--{role}", name, {f.name: f for f in features}, scope.fold)
+    feature = named(f"⟦{role}⟧", name, {f.name: f for f in features}, scope.fold)
     if twin := next((f for f in features if f.twin == feature.name), None):
         owners = [f.relation for f in (feature, twin)]
-        said = f"two output columns are called {feature.name}: --{role} is one of {' or '.join(owners)}"
+        said = f"two output columns are called {feature.name}: ⟦{role}⟧ is one of {' or '.join(owners)}"
         raise QueryError(said, hint=f"leave one of them out, or give it another name with AS: AS {twin.name}")
     used = [f.relation for f in features if f.name == feature.name]
     if len(used) == 1:
@@ -184,7 +184,7 @@ def _limited(features: tuple[Feature, ...], limits: Sequence[str], scope: Scope)
     for name, _, number in (limit.rpartition(":") for limit in limits):
         limited = find(name, "top", features, scope)
         if limited.top:
-            raise QueryError(f"{limited.name} has two limits", hint=f"keep one: --top {limited.name}:{number}")
+            raise QueryError(f"{limited.name} has two limits", hint=f"keep one: ⟦top {limited.name}:{number}⟧")
         features = tuple(replace(f, top=int(number)) if f is limited else f for f in features)
     return features
 

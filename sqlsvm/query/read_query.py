@@ -223,7 +223,9 @@ def _meant(path: Sequence[str], known: Sequence[str]) -> str | None:
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"
     if not known and path[-1].isidentifier():  # not a file
-        return "there are no tables in this database; is it the right one?"
+        return (
+            'there are no tables in this database; is it the right one? Python takes frames by name: {"orders": orders}'
+        )
     return nearest(".".join(path), known)
 
 

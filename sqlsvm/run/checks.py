@@ -45,7 +45,7 @@ def check_rows(plan: Plan, moments: Moments) -> None:
     if moments.n_unlabelled > 0 and not lacking:
         raise DataError(
             f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
-            hint="leave them out: --nulls mean or drop, or WHERE ... IS NOT NULL in the query",
+            hint="leave them out: ⟦nulls mean⟧ or drop, or WHERE ... IS NOT NULL in the query",
         )
     check_some(plan, moments)
     if moments.label:
@@ -62,7 +62,7 @@ def check_rows(plan: Plan, moments: Moments) -> None:
         if not n > 0:
             raise Lacking(
                 f"the label {label} has one class only: no row of the join is {missing}",
-                hint="sqlsvm inspect shows the classes before and after the join",
+                hint="⟦inspect()⟧ shows the classes before and after the join",
             )
 
 
@@ -77,7 +77,7 @@ def check_repeated(plan: Plan, catalog: Catalog, named: Collection[str]) -> None
             rows = f"{len(d.categories):,} rows"
             raise DataError(
                 f"feature {d.feature} has another value in each of {rows}: one says nothing of the others",
-                hint=f"leave it out of the query; --categorical {d.feature} gives each value a weight all the same",
+                hint=f"leave it out of the query; ⟦categorical {d.feature}⟧ gives each value a weight all the same",
             )
 
 
@@ -86,7 +86,7 @@ def check_some(plan: Plan, moments: Moments) -> None:
     if not moments.n > 0:
         weight, held = plan.design.weight, plan.tree.query.held_out is not None
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
+        hint = "hold out another share: ⟦holdout 0.2⟧" if held else "⟦inspect()⟧ shows which key loses them"
         raise Lacking(what, hint=hint)
 
 
@@ -131,7 +131,7 @@ def check_weight_of(work: Workspace, query: FeatureQuery, weight: Feature, total
     if found["missing"][0] > 0 and (n := in_the_join(sql.is_null)):
         raise DataError(
             f"the weight {weight.name} is NULL in {n:,.0f} rows of the join",
-            hint=f"say how much they count: COALESCE({own}, 1) AS {weight.name}; or leave them out: --nulls drop",
+            hint=f"say how much they count: COALESCE({own}, 1) AS {weight.name}; or leave them out: ⟦nulls drop⟧",
         )
 
 

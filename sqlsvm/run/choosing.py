@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sqlsvm import words
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.measures import MEASURES, NUMBER, SEVERAL, TWO, USUAL, Label
 from sqlsvm.model.chosen import Chosen, Measured
@@ -17,7 +18,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.scored import Scored, answered, losses, of_two_classes
 from sqlsvm.model.several import with_curves
-from sqlsvm.options import FROM_LOSSES, LAMBDA, OPTIONS
+from sqlsvm.options import FROM_LOSSES, LAMBDA
 from sqlsvm.plan.scaling import deviation
 from sqlsvm.plan.target import CODE
 from sqlsvm.query.ir import ENTITY, ROW, TIME, Moment
@@ -91,7 +92,7 @@ def settle(training: "Training", each: "Problems") -> Settled:
     name = training.measure or USUAL[labelled.kind]
     measuring = Measuring(partial(measured, labelled, name), MEASURES[name].smaller, labelled.kind == NUMBER)
     if not problem.in_group and training.chooses:
-        steps.info("choosing %s on %s rows of the join", _flags(training), f"{len(drawn.codes):,}")
+        steps.info("choosing %s on %s rows of the join", words.said(_flags(training)), f"{len(drawn.codes):,}")
     strengths = strengths_for(training, problem)
     if training.strength_chosen == LAMBDA:
         _, places = np.unique(drawn.marks[ROW], return_inverse=True)
@@ -151,7 +152,7 @@ def robust(training: "Training", each: "Problems", drawn: Drawn, parts: Sequence
     usual, best = errors[training.loss], min(ROBUST, key=lambda loss: errors[loss])
     if errors[best] < (1.0 - ROBUSTER) * usual:
         yield (
-            f"--loss {best} has a smaller mean absolute error on rows not seen, {errors[best]:.4g} and not "
+            f"⟦loss {best}⟧ has a smaller mean absolute error on rows not seen, {errors[best]:.4g} and not "
             f"{usual:.4g}: a few labels are far from the others"
         )
 
@@ -255,7 +256,7 @@ def _rare(own: Evaluation, balanced: Evaluation, model: Model) -> str:
         return f"{amount(right.value)} of {amount(rows)}, and for {others}"
 
     said = f"{share(rows, own.rows)} of the rows have {model.label} {value}: of rows not seen that is predicted for"
-    return f"{said} {predicted(own)}; with --class-weight balanced for {predicted(balanced)}"
+    return f"{said} {predicted(own)}; with ⟦class_weight balanced⟧ for {predicted(balanced)}"
 
 
 def strengths_for(training: "Training", problem: Data) -> tuple[float, ...]:
@@ -277,7 +278,7 @@ def _said_of(folds: Folds, time: Moment | None) -> str:
 
 
 def _flags(training: "Training") -> str:
-    return " and ".join(OPTIONS[option].flag for option in training.chooses)
+    return " and ".join(f"⟦{option}⟧" for option in training.chooses)
 
 
 def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settled:
@@ -303,7 +304,7 @@ def _settled(training: "Training", found: Choice, said: Chosen) -> Settled:
 
 def _dearer(one: Tried, best: Tried, measure: str) -> str:
     name = measure.replace("_", " ")
-    said = f"--loss {one.loss} has a better {name} on rows not seen, {one.mean:.4g} and not {best.mean:.4g}"
+    said = f"⟦loss {one.loss}⟧ has a better {name} on rows not seen, {one.mean:.4g} and not {best.mean:.4g}"
     return f"{said}: it was not taken, because its passes over these tables take much longer"
 
 

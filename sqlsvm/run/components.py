@@ -73,7 +73,7 @@ def components_of(
 
 def _check(columns: Columns, facts: JoinFacts, nulls: Nulls) -> None:
     if not facts.rows > 0.0:
-        raise DataError("the join has no rows", hint="sqlsvm inspect shows which key loses them")
+        raise DataError("the join has no rows", hint="⟦inspect()⟧ shows which key loses them")
     for c, f in zip(columns.numbers, facts.numbers, strict=True):
         if facts.rows > f.known + f.nulls:
             raise DataError(

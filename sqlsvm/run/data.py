@@ -114,7 +114,7 @@ def _check(plan: Plan, moments: Moments, name: str, c: Coordinate) -> None:
     if indicator is not None and moments.total[indicator] > 0:
         raise DataError(
             f"{name} is NULL in {moments.total[indicator]:,.0f} rows of the join, so its covariance is not known",
-            hint=f"say what that means: fair:COALESCE({name}, 0):..., or --nulls drop",
+            hint=f"say what that means: fair:COALESCE({name}, 0):..., or ⟦nulls drop⟧",
         )
     if not np.isfinite(moments.total[c.index]):
         raise DataError(f"{name} is NaN or infinite in some rows of the join", hint="leave those rows out in WHERE")
@@ -182,8 +182,8 @@ def prepared(
     check_repeated(plan, catalog, options.categorical)
     covariances = _audited(work, query, options, plan.design.target)
     if isinstance(options.class_weight, tuple) and plan.design.target.classes:
-        hint = "--class-weight balanced gives all classes the same total weight"
-        raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
+        hint = "⟦class_weight balanced⟧ gives all classes the same total weight"
+        raise OptionError("⟦class_weight⟧ with two weights is for two classes, and this label has more", hint=hint)
     counted = partial(_counted, work, catalog, options=options, effort=effort, models=models)
     plan = with_weights(plan, options.class_weight, lambda plan: _sizes(work, catalog.query, plan))
     plan, moments, rows = counted(plan)

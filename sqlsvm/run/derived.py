@@ -131,7 +131,7 @@ def _too_many(relation: Relation, most: int, size: float | None = None) -> Query
     remedy = relation.once.hint or "leave out rows with WHERE"
     return QueryError(
         f"{name} has {number}, and all of them would have to be made: {relation.once.reason}",
-        hint=f"{remedy}; or allow more with --make-at-most",
+        hint=f"{remedy}; or allow more with ⟦make_at_most⟧",
     )
 
 

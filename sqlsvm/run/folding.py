@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm import sql
+from sqlsvm import sql, words
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.moments import needed
@@ -105,7 +105,7 @@ def chosen_start(work: Workspace, query: FeatureQuery, share: Any) -> str:
     """The time from which on rows are held out, for a share of the rows."""
     start = start_of(query, work.facts, share)
     alias, time = query.label_relation, query.time and query.time.name
-    steps.log(NOTE, "--holdout %s keeps out the rows of %s from %s %s on", share, alias, time, start)
+    steps.log(NOTE, "%s keeps out the rows of %s from %s %s on", words.said(f"⟦holdout {share}⟧"), alias, time, start)
     return start
 
 
@@ -200,7 +200,7 @@ def _checked(plan: Plan, moments: Moments, said: str) -> Moments:
     try:
         check_rows(plan, moments)
     except DataError as error:
-        hint = "use fewer folds, or another --seed"
+        hint = "use fewer folds, or another ⟦seed⟧"
         raise DataError(f"{error.message}, of the rows that {said}", hint=hint) from error
     return moments
 
@@ -253,7 +253,7 @@ class Missed:
     def _notes(self, name: str) -> Iterator[str]:
         if unproven := self.unproven[name]:
             said = f"the training without a fold has not converged in {unproven} of {self.folds} folds"
-            yield f"{said}: the measures are of what it had reached; try more --max-passes"
+            yield f"{said}: the measures are of what it had reached; try more ⟦max_passes⟧"
         if self.errors:
             first, few = self.errors[0], "" if self.folds - len(self.errors) > 1 else ", and there are no measures"
             said = f"{len(self.errors)} of {self.folds} folds {UNMEASURED}{few}"

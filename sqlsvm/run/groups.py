@@ -59,8 +59,8 @@ def check_number(engine: Engine, query: FeatureQuery) -> None:
     found = engine.fetch(sql.select([(sql.count(), "n")], sql.derived(values, "v")))
     if int(found["n"][0]) > MOST:
         raise OptionError(
-            f"--by {by.name} makes more than {MOST:,} groups",
-            hint="take a column with fewer values; one with very many can be a feature, with --categorical and --top",
+            f"⟦by {by.name}⟧ makes more than {MOST:,} groups",
+            hint="take a column with fewer values; one with very many can be a feature, with ⟦categorical⟧ and ⟦top⟧",
         )
 
 
@@ -264,7 +264,7 @@ class Grouping:
         if not found:
             why = skipped[0].why if skipped else "no row of the join has a value there"
             hint = "take a column with fewer values, of which each has rows of both classes"
-            raise DataError(f"no group of --by {self.groups.by.feature} can be trained", detail=why, hint=hint)
+            raise DataError(f"no group of ⟦by {self.groups.by.feature}⟧ can be trained", detail=why, hint=hint)
         values = [group.value for group in self.groups.groups if group.value in found]
         parts = zip(*(found[value] for value in values), strict=True)
         return [self._model(dict(zip(values, each, strict=True)), skipped, left_out) for each in parts]
@@ -319,7 +319,7 @@ class Grouping:
         if lost := [str(of.value) for of in model.groups if any(DOUBLES in note for note in of.notes)]:
             yield f"most of the gap of {model.by} {listed(lost)} {DOUBLES}"
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
-            hint = "; try --class-weight balanced" if self._training.class_weight == "none" else ""
+            hint = "; try ⟦class_weight balanced⟧" if self._training.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {listed(ones)}{hint}"
         for note in (DEFAULT, BY_CHANCE):
             if few := [of.value for of in model.groups if any(note in each for each in of.notes)]:

@@ -103,7 +103,7 @@ def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:
             found[d.number] = (*categories, OTHER) if work.engine.fetch(others)["n"][0] else categories
             if found[d.number] == (OTHER,):
                 said = f"each category of {d.feature} is in fewer than {d.rare} rows of the join"
-                raise DataError(said, hint="leave it out of the query, or give a smaller --rare")
+                raise DataError(said, hint="leave it out of the query, or give a smaller ⟦rare⟧")
     return found
 
 

@@ -161,7 +161,7 @@ def _notes(
     yield from nulls(problem)
     if _guessed(training, target := problem.plan.design.target, label_values):
         no, yes = label_values
-        yield f"{target.label.name} is {no!r} or {yes!r}: {yes!r} is the positive class, unless --positive names it"
+        yield f"{target.label.name} is {no!r} or {yes!r}: {yes!r} is the positive class, unless ⟦positive⟧ names it"
     yield from ids(problem)
     yield from moving(problem.query)
     if training.is_kernel:
@@ -178,7 +178,7 @@ def _notes(
     if only := only_class(problem, replace(solution, beta=decided), penalty, some):
         said = predicts_one(label_values[only > 0])
         as_they_are = training.class_weight == "none"
-        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
+        yield f"{said}: try {'⟦class_weight balanced⟧' if as_they_are else 'other features, or a smaller ⟦lam⟧'}"
 
 
 def _of_proof(training: Training, solution: Solution) -> Iterator[str]:

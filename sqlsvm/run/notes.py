@@ -45,8 +45,8 @@ def at_random(query: FeatureQuery, facts: Facts) -> str | None:
         return None
     dates = [c.name for c in relation.columns if c.kind in DATES]
     entity, date = _entity(query, facts), dates[0] if len(dates) == 1 else None
-    both = [f"rows with equal {entity} (--split-by {entity})"] if entity else []
-    both += [f"earlier and later rows (--time {date})"] if date else []
+    both = [f"rows with equal {entity} (⟦split_by {entity}⟧)"] if entity else []
+    both += [f"earlier and later rows (⟦time {date}⟧)"] if date else []
     return f"the split is random: {' and '.join(both)} are on both sides" if both else None
 
 
@@ -89,7 +89,7 @@ def nulls(problem: Data) -> Iterator[str]:
     if some:
         said = (" is NULL", " of the rows"), *[("", "")] * len(some)
         each = [f"{name}{a} in {share(n, moments.n)}{b}" for (n, name), (a, b) in zip(some, said, strict=False)]
-        yield f"{listed(each)}: the mean stands there, and --nulls has other ways"
+        yield f"{listed(each)}: the mean stands there, and ⟦nulls⟧ has other ways"
 
 
 def ids(problem: Data) -> Iterator[str]:
@@ -100,9 +100,9 @@ def ids(problem: Data) -> Iterator[str]:
         if f.kind != "numeric" or not isinstance(column, exp.Column):
             continue
         if names_something(f.name) or names_something(column.name):
-            yield f"{f.name} is a number that names something: leave it out, or --categorical {f.name}"
+            yield f"{f.name} is a number that names something: leave it out, or ⟦categorical {f.name}⟧"
         elif column in keys:
-            yield f"{f.name} is a number and a key: if it names something, leave it out, or --categorical {f.name}"
+            yield f"{f.name} is a number and a key: if it names something, leave it out, or ⟦categorical {f.name}⟧"
 
 
 NOW = exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlsvm import sql
+from sqlsvm import sql, words
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, FormError
@@ -105,7 +105,7 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     """With its maps, if they are not known, and with a mark for the rows that are held out."""
     maps, held = known or training.seed, training.held
     query = labelled(engine, text, training, maps, offload=training.offload, held=held)
-    query = rewritten(query, Facts(engine), showing("--split-by", training.split_by))
+    query = rewritten(query, Facts(engine), showing("⟦split_by⟧", training.split_by))
     copies = training.offload or (training.offload is None and engine.rates.slow_to_start)
     if training.reads_parts or (training.folds and copies):  # a copy has no other columns that could say it
         from sqlsvm.query.rewrites.split import telling
@@ -113,7 +113,7 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
         query = rewritten(query, Facts(engine), telling(training.split_by))
     check_plan(query, training)
     if training.is_random and not known and (said := at_random(query, Facts(engine))):
-        steps.log(NOTE, "note: %s", said)
+        steps.log(NOTE, "note: %s", words.said(said))
     return query
 
 
@@ -135,9 +135,9 @@ def opened(work: Workspace, query: FeatureQuery, training: Training, models: int
     except Lacking as error:
         if nulls is None:
             raise
-        raise DataError(error.message, detail=nulls.said(0), hint="keep rows: --nulls mean, or COALESCE") from error
+        raise DataError(error.message, detail=nulls.said(0), hint="keep rows: ⟦nulls mean⟧, or COALESCE") from error
     if nulls:
-        steps.log(NOTE, "note: %s", nulls.said(problem.rows + (left_out.n if left_out else 0)))
+        steps.log(NOTE, "note: %s", words.said(nulls.said(problem.rows + (left_out.n if left_out else 0))))
     return problem, left_out
 
 
@@ -180,7 +180,7 @@ def descending(problem: Data, scale: Scale) -> Data:
             if largest[c.index] > 1.0:
                 raise DataError(
                     f"feature {c.feature} reaches {largest[c.index]:g}, and descent needs features in [-1, 1]",
-                    hint="use --scale maxabs",
+                    hint="use ⟦scale maxabs⟧",
                 )
     return replace(problem, plan=replace(plan, method="sketch") if plan.method == "grid" else plan)
 
@@ -201,7 +201,7 @@ class Nulls:
         named = [f"{name} is NULL in {n:,.10g}" for name, n in first[:MOST_NAMED]]
         named += [f"{len(first) - MOST_NAMED} more columns are NULL in fewer"] if len(first) > MOST_NAMED else []
         out = f"{self.rows - left:,.10g} of {self.rows:,.10g} rows"
-        return f"--nulls drop leaves out {out} of the join: {', '.join(named)}"
+        return f"⟦nulls drop⟧ leaves out {out} of the join: {', '.join(named)}"
 
 
 def nulls_of(work: Workspace, query: FeatureQuery, target: Target) -> Nulls | None:

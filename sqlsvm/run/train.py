@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from sqlsvm import words
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
@@ -115,7 +116,7 @@ def of_label(
     if not (values := numbers_in(engine, query)):
         return trainings, []
     said = f"{query.label and query.label.name} has {len(values)} values and is taken as a number"
-    notes = [f"{said}; --classes makes a class of each"] if may_be_classes(values) else []
+    notes = [f"{said}; ⟦classes⟧ makes a class of each"] if may_be_classes(values) else []
     return {name: training.of_numbers() for name, training in trainings.items()}, notes
 
 
@@ -146,7 +147,7 @@ def choosable(engine: Engine, trainings: Mapping[str, Training]) -> Mapping[str,
 
     found = {name: able(training) for name, training in trainings.items()}
     if why := next(iter(found.values())).unchosen:
-        steps.log(NOTE, "note: lambda is %g, its default: none is chosen with %s", DEFAULTS[LAMBDA], why)
+        steps.log(NOTE, "note: lambda is %g, its default: none is chosen with %s", DEFAULTS[LAMBDA], words.said(why))
     return found
 
 
@@ -183,7 +184,7 @@ def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | 
     refuse(facts)
     if training.folds and on_fold is None:
         hint = "RelationalSVC and sqlsvm.ask.validation.trained measure folds"
-        raise OptionError("--folds trains models to be measured, and nothing here measures them", hint=hint)
+        raise OptionError("⟦folds⟧ trains models to be measured, and nothing here measures them", hint=hint)
     return facts
 
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from rich.text import Text
 from sqlglot import exp
 
+from sqlsvm import words
 from sqlsvm.maps import formula
 from sqlsvm.maps.boosting import EVERY
 from sqlsvm.maps.mapped import Mapped
@@ -250,7 +251,11 @@ def validated(model: Model) -> Iterator[str]:
 def held_out(model: Model) -> str | None:
     """The rows that the training did not see."""
     rows = model.trained_on.held_out
-    return f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both" if rows else None
+    return (
+        words.said(f"{_rows(rows, model.weighted)}; ⟦evaluate() {printable(model.name)}⟧ measures both")
+        if rows
+        else None
+    )
 
 
 def _rows(labels: ByLabel, weighted: bool) -> str:

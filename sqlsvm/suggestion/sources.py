@@ -172,7 +172,7 @@ class Window:
     said: str
 
 
-def read(text: str, is_date: bool, flag: str = "--windows") -> Window:
+def read(text: str, is_date: bool, flag: str = "⟦windows⟧") -> Window:
     """
     >>> read("30 days", True)
     Window(size=2592000.0, name='30_days', said='30 days')

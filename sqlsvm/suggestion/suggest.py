@@ -193,9 +193,9 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
         made = task(engine, schema, table, wanted.next, wanted.entity, wanted.label or LABEL, wanted.time)
         schema, table = made.schema, made.table
         wanted = replace(wanted, label=wanted.label or LABEL, time=made.time, entity=made.entity)
-    roles = ("--label", wanted.label), ("--time", wanted.time)
-    label, time = (_role(engine, table, flag, name) for flag, name in roles)
-    entity = [column_of(engine, table, "--entity", name).column.name for name in wanted.entity]
+    roles = ("label", wanted.label), ("time", wanted.time)
+    label, time = (_role(engine, table, role, name) for role, name in roles)
+    entity = [column_of(engine, table, "⟦entity⟧", name).column.name for name in wanted.entity]
     rows, features = joined(schema, table), {label.column.name, time.column.name}
     chosen = row_features(engine, rows, label, time, features)
     search = Search(engine, schema, table, time)
@@ -219,14 +219,14 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     return Suggestion(text(engine, query), label.column.name, time.column.name, questions, is_date)
 
 
-def _role(engine: Engine, table: Table, flag: str, name: str | None) -> Value:
+def _role(engine: Engine, table: Table, role: str, name: str | None) -> Value:
     if name is None:
-        hint = f"{flag} COLUMN of {table.name}, or --label-next for a label to come"
-        hint += "; without a time, write a query and train on it" * (flag == "--time")
-        raise OptionError(f"{flag} is missing", hint=hint)
-    found = column_of(engine, table, flag, name)
-    if flag == "--time" and found.column.kind not in (*DATES, "numeric"):
-        raise OptionError(f"--time: {name} is of type {found.column.type}", hint="take a date, a timestamp or a number")
+        hint = f"⟦{role} COLUMN⟧ of {table.name}, or ⟦label_next⟧ for a label to come"
+        hint += "; without a time, write a query and train on it" * (role == "time")
+        raise OptionError(f"⟦{role}⟧ is missing", hint=hint)
+    found = column_of(engine, table, f"⟦{role}⟧", name)
+    if role == "time" and found.column.kind not in (*DATES, "numeric"):
+        raise OptionError(f"⟦time⟧: {name} is of type {found.column.type}", hint="take a date, a timestamp or a number")
     return found
 
 

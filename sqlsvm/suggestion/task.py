@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm import sql
+from sqlsvm import sql, words
 from sqlsvm.engine.base import Engine, ForeignKey
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.query.names import named
@@ -44,14 +44,13 @@ def next_of(label_next: str | None, **options: Any) -> Next | None:
     given = {name: value for name, value in options.items() if value}
     if label_next is None:
         for name in given:
-            flag = f"--{name.replace('_', '-')}"
-            hint = "--label-next TABLE makes a label of what comes next"
-            raise OptionError(f"{flag} is only for --label-next", hint=hint)
+            hint = "⟦label_next TABLE⟧ makes a label of what comes next"
+            raise OptionError(f"⟦{name}⟧ is only for ⟦label_next⟧", hint=hint)
         return None
     if "within" not in given:
-        raise OptionError("--label-next needs --within", hint="add --within '90 days': how far the label looks ahead")
+        raise OptionError("⟦label_next⟧ needs ⟦within⟧", hint="add ⟦within 90 days⟧: how far the label looks ahead")
     if len(given.keys() & {"none", "sum", "count"}) > 1:
-        raise OptionError("--count, --sum and --none exclude each other", hint="take one of them")
+        raise OptionError("⟦count⟧, ⟦sum⟧ and ⟦none⟧ exclude each other", hint="take one of them")
     given.pop("count", None)
     return Next(label_next, **given)
 
@@ -80,7 +79,7 @@ def task(
     rows = schema.table(found_table(engine, [each.place for each in schema.tables], wanted.label_next))
     time, questions = _time(engine, rows, wanted.label_time)
     keys, of = _entity(engine, schema, table, rows, entity)
-    begun = column_of(engine, table, "--time", since) if since and of else None
+    begun = column_of(engine, table, "⟦time⟧", since) if since and of else None
     maker = _Maker(engine, schema, rows, time, keys, wanted, label)
     exists = None
     if of and begun:  # when each entity began to exist
@@ -95,18 +94,18 @@ def task(
 def _time(engine: Engine, rows: Table, named: str | None) -> tuple[Value, tuple[str, ...]]:
     """The earliest of its dates: then it happened. What it counts may be written later."""
     if named:
-        return column_of(engine, rows, "--label-time", named), ()
+        return column_of(engine, rows, "⟦label_time⟧", named), ()
     alias = word(rows.name)
     dates = [Value(alias, column) for column in rows.columns if column.kind in DATES]
     if not dates:
-        raise OptionError(f"--label-next: {rows.name} has no date", hint="--label-time COLUMN says when a row of it is")
+        raise OptionError(f"⟦label_next⟧: {rows.name} has no date", hint="⟦label_time COLUMN⟧ says when a row of it is")
     sizes = [(exp.Count(this=v.expression), f"n{i}") for i, v in enumerate(dates)]
     means = [(exp.Avg(this=moment(v)), f"m{i}") for i, v in enumerate(dates)]
     found = engine.fetch(sql.select([*sizes, *means], aliased(rows.place, alias)))
     order = sorted(range(len(dates)), key=lambda i: (-float(found[f"n{i}"][0]), float(found[f"m{i}"][0])))
     first, *others = (dates[i] for i in order)
-    said = f"the label goes by {first}; {', '.join(map(str, others))} too is a date: --label-time says which"
-    return first, (said,) if others else ()
+    said = f"the label goes by {first}; {', '.join(map(str, others))} too is a date: ⟦label_time⟧ says which"
+    return first, (words.said(said),) if others else ()
 
 
 def _entity(
@@ -114,12 +113,12 @@ def _entity(
 ) -> tuple[list[Value], ForeignKey | None]:
     """Its columns in the rows that the label is of, and the foreign key to the table of entities."""
     to = [key for key in schema.refers(rows) if key.of == table.place]
-    named = [column_of(engine, rows, "--entity", name).column.name for name in entity]
+    named = [column_of(engine, rows, "⟦entity⟧", name).column.name for name in entity]
     of = [key for key in to if not named or set(key.columns) == set(named)]
     if not named and len(of) != 1:
         several = f"{len(of)} foreign keys of {rows.name} refer" if of else f"no foreign key of {rows.name} refers"
-        hint = f"--entity says the column of {rows.name} that is the entity"
-        raise OptionError(f"--label-next: {several} to {table.name}", hint=hint)
+        hint = f"⟦entity⟧ says the column of {rows.name} that is the entity"
+        raise OptionError(f"⟦label_next⟧: {several} to {table.name}", hint=hint)
     names = named or list(of[0].columns)
     return [*Value.named(word(rows.name), rows, names)], of[0] if of else None
 
@@ -131,8 +130,8 @@ class _Maker:
         self.engine, self.rows, self.time, self.keys, self.wanted = engine, rows, time, keys, wanted
         self.names = tuple(key.column.name for key in keys)
         self.is_date = time.column.kind in DATES
-        self.within, self.every = self._span("--within", wanted.within), self._span("--every", wanted.every)
-        self.active = self._span("--active", wanted.active) if wanted.active else None
+        self.within, self.every = self._span("⟦within⟧", wanted.within), self._span("⟦every⟧", wanted.every)
+        self.active = self._span("⟦active⟧", wanted.active) if wanted.active else None
         taken = {word(each.name) for each in schema.tables}
         self.task = unused(["task"], taken)
         self.times, self.next, self.asked = (unused([f"{self.task}_{what}"], taken) for what in ("times", "next", "of"))
@@ -174,7 +173,7 @@ class _Maker:
         if steps < 0:
             raise DataError(
                 f"the {self.within.said} after a time are never whole: rows of {self.rows.name} are from one such span",
-                hint="take a shorter --within",
+                hint="take a shorter ⟦within⟧",
             )
         return last - steps * self.every.size, steps
 
@@ -244,7 +243,7 @@ class _Maker:
     # -- the label -----------------------------------------------------------------------------------------------------
 
     def _next(self) -> exp.Select:
-        value = column_of(self.engine, self.rows, "--sum", self.wanted.sum) if self.wanted.sum else None
+        value = column_of(self.engine, self.rows, "⟦sum⟧", self.wanted.sum) if self.wanted.sum else None
         near = self._near({"counted": value.expression} if value else {}, 0.0, self.within.size)
         by: sql.Named = [*((sql.named(name, "n"), name) for name in self.names), (sql.column(SECOND, "n"), SECOND)]
         found = sql.total("n.counted") if value else sql.count()

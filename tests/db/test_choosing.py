@@ -248,11 +248,11 @@ def test_what_the_model_says_of_it(duckdb: Engine) -> None:
 def test_what_does_not_go_together() -> None:
     for options, said in (
         ({"lam": "auto", "l1": "auto"}, "one of them is chosen"),
-        ({"measure": "auc"}, "--measure decides what auto chooses"),
-        ({"lam": "auto", "solver": "descent", "scale": "maxabs"}, "descent takes no --lambda auto"),
-        ({"lam": "auto", "loss": "absolute", "measure": "auc"}, "--measure auc is not for a label with a number"),
-        ({"loss": "auto", "measure": "loss"}, "--loss auto compares losses"),
-        ({"loss": "auto", "by": "x"}, "--by takes no --loss auto"),
+        ({"measure": "auc"}, "measure decides what auto chooses"),
+        ({"lam": "auto", "solver": "descent", "scale": "maxabs"}, "descent takes no lam='auto'"),
+        ({"lam": "auto", "loss": "absolute", "measure": "auc"}, "measure='auc' is not for a label with a number"),
+        ({"loss": "auto", "measure": "loss"}, "loss='auto' compares losses"),
+        ({"loss": "auto", "by": "x"}, "by takes no loss='auto'"),
     ):
         with pytest.raises(OptionError, match=said):
             Training.of(label="late", **options)
@@ -292,13 +292,13 @@ def test_nobody_has_to_name_lambda(duckdb: Engine) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"by": "customer_id"}, "--by"),
-        ({"l1": 0.01}, "--l1"),
-        ({"l1": "auto"}, "--l1"),
-        ({"constrain": ("nonnegative",)}, "--constrain"),
-        ({"solver": "kernel", "sample": 100}, "--solver kernel"),
-        ({"solver": "descent", "scale": "maxabs", "max_passes": 2}, "--solver descent"),
-        ({"map": ("net:v:2",), "sample": 300}, "--map net"),
+        ({"by": "customer_id"}, "by"),
+        ({"l1": 0.01}, "l1"),
+        ({"l1": "auto"}, "l1"),
+        ({"constrain": ("nonnegative",)}, "constrain"),
+        ({"solver": "kernel", "sample": 100}, "solver='kernel'"),
+        ({"solver": "descent", "scale": "maxabs", "max_passes": 2}, "solver='descent'"),
+        ({"map": ("net:v:2",), "sample": 300}, "map='net'"),
     ],
 )
 def test_what_trained_without_a_choice_still_does(
@@ -319,7 +319,7 @@ def test_where_there_is_little_to_choose_by_lambda_has_its_default(duckdb: Engin
         rare = train(duckdb, "m", QUERY.replace("o.late", "o.id = 3 AS late"), by_default())
     for found in (few, rare):
         assert (found.chosen, found.lam, found.loss) == (None, 1e-4, "hinge")
-        assert any("--lambda and --loss have their defaults" in note for note in found.notes)
+        assert any("lam and loss have their defaults" in note for note in found.notes)
 
 
 def test_of_numbers_lambda_alone_is_chosen(duckdb: Engine) -> None:

@@ -353,7 +353,7 @@ def test_the_first_of_equal_scores_wins(engine: Engine) -> None:
         (["a"], {}, "the label y has the value 'a'"),
         (["a", "b", "c"], {"positive": "a"}, "the label y has more than two values in f"),
         (["a", "b", "c"], {"solver": "descent", "scale": "maxabs"}, "y has 3 classes, and descent trains two"),
-        (["a", "b", "c"], {"class_weight": (1.0, 2.0)}, "--class-weight W-:W\\+ is for two classes"),
+        (["a", "b", "c"], {"class_weight": (1.0, 2.0)}, "class_weight with two weights is for two classes"),
         (["a", "b", "c"], {"loss": "huber"}, "the loss huber needs a label that is a number"),
         ([0.5, 1.5, 2.5], {}, "the label y has more than two values in f"),
         (["a", "b", None, "c"], {"nulls": "error"}, "the label y is NULL in 1 rows"),

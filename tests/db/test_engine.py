@@ -618,7 +618,7 @@ def hint_of(engine: Engine, text: str) -> str:
 
 def test_a_session_that_may_only_read(postgres: Engine) -> None:
     postgres.execute(Text("SET default_transaction_read_only = on"))
-    assert "add --no-temp or --offload" in hint_of(postgres, "CREATE TABLE t (x INT)")
+    assert "add no_temp=True or offload=True" in hint_of(postgres, "CREATE TABLE t (x INT)")
 
 
 @pytest.mark.parametrize("library", ["$libdir/plnothing", "/no/such/folder/plnothing.so", "/dev/null"])
@@ -644,7 +644,7 @@ def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:
         assert hint_of(postgres, "SELECT x FROM t").startswith("its owner can GRANT what is missing ON t TO ")
         assert hint_of(postgres, "SELECT x FROM s.t").startswith("its owner can GRANT what is missing ON schema s TO ")
         assert hint_of(postgres, "CREATE TEMPORARY TABLE u (x INT)").startswith(
-            "add --no-temp, or its owner types: GRANT TEMPORARY ON"
+            "add no_temp=True, or its owner types: GRANT TEMPORARY ON"
         )
         with pytest.raises(QueryError, match="cannot read t: permission denied for table t") as refused:
             read_query(postgres, "SELECT x FROM t")

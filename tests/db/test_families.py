@@ -159,7 +159,7 @@ def test_a_group_that_lacks_a_class_is_skipped_and_named(duckdb: Engine) -> None
     assert [each.value for each in model.skipped] == [1]
     assert "fair" in model.skipped[0].why
     duckdb.execute(Text("UPDATE f SET shop = NULL WHERE shop <> 1"))
-    with pytest.raises(DataError, match="no group of --by shop can be trained"):
+    with pytest.raises(DataError, match="no group of by='shop' can be trained"):
         train(duckdb, "m", QUERY, training(**ASKED))
 
 

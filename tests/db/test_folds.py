@@ -403,10 +403,10 @@ def test_an_estimator_has_folds(duckdb: Engine) -> None:
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"folds": 5, "holdout": 0.2}, "--folds and --holdout both"),
+    ({"folds": 5, "holdout": 0.2}, "folds and holdout both"),
     ({"folds": 1}, "folds must be a whole number of at least 2 and at most 100, not 1"),
-    ({"split_by": "store"}, "--split-by says which rows stay together"),
-    ({"folds": 2, "solver": "descent", "scale": "maxabs"}, "descent takes no --folds"),
+    ({"split_by": "store"}, "split_by says which rows stay together"),
+    ({"folds": 2, "solver": "descent", "scale": "maxabs"}, "descent takes no folds"),
 )
 
 

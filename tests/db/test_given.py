@@ -183,7 +183,7 @@ def test_a_relation_of_duckdb_is_a_frame(connection: duckdb.DuckDBPyConnection, 
 
 
 def test_frames_that_are_nowhere() -> None:
-    with pytest.raises(QueryError, match=r"no tables .* Frames are given by name"):
+    with pytest.raises(QueryError, match=r"no tables .* Python takes frames by name"):
         fitted("duckdb:")
 
 

@@ -360,15 +360,15 @@ def test_a_group_without_both_classes_is_skipped_and_named(engine: Engine) -> No
     assert model.notes[0].startswith("2 groups of g are skipped: b: the label y has one class only")
     assert model.notes[1] == "g is NULL in 2 rows of the join: these are in no group"
     typed(engine, parse_one("DELETE FROM f WHERE g = 'a'"))
-    with pytest.raises(DataError, match="no group of --by g can be trained"):
+    with pytest.raises(DataError, match="no group of by='g' can be trained"):
         train(engine, "m", query, training(by="g"))
     assert not [table for table in engine.table_names() if "sqlsvm_" in table]
 
 
 REFUSED = (
-    ("nowhere", "--by: f, which has the label, has no column nowhere"),
-    ("y", "--by: y is the label"),
-    ("day", "--by: day is of type"),
+    ("nowhere", "by: f, which has the label, has no column nowhere"),
+    ("y", "by: y is the label"),
+    ("day", "by: day is of type"),
 )
 
 
@@ -377,13 +377,13 @@ def test_other_columns_are_refused(engine: Engine) -> None:
     for by, said in REFUSED:
         with pytest.raises(SqlsvmError, match=said):
             train(engine, "m", query, training(by=by))
-    with pytest.raises(OptionError, match="--by: k is not a column of f, which has the label"):
+    with pytest.raises(OptionError, match="by: k is not a column of f, which has the label"):
         train(engine, "m", f"{query} CROSS JOIN d", training(by="k"))
 
 
 def test_too_many_groups_are_refused(duckdb: Engine) -> None:
     build(duckdb, "CREATE TABLE f AS SELECT i AS g, i % 2 = 0 AS y, i * 1.0 AS x FROM range(10001) AS r(i)")
-    with pytest.raises(OptionError, match="--by g makes more than 10,000 groups"):
+    with pytest.raises(OptionError, match="by='g' makes more than 10,000 groups"):
         train(duckdb, "m", "SELECT f.y, f.x FROM f", training(by="g"))
 
 

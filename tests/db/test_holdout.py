@@ -270,26 +270,26 @@ REFUSED: dict[str, tuple[float, str]] = {
     "nothing held out": (
         1e-9,
         "the join has no rows\n"
-        "DETAIL: of the rows that --holdout 1e-09 holds out; "
-        "choose another fraction or --seed to split the rows differently\n"
-        "HINT: hold out another share: --holdout 0.2",
+        "DETAIL: of the rows that holdout=1e-09 holds out; "
+        "choose another fraction or seed to split the rows differently\n"
+        "HINT: hold out another share: holdout=0.2",
     ),
     "nothing left": (
         1 - 1e-9,
         "the join has no rows\n"
-        "DETAIL: of the rows that --holdout 0.999999999 leaves to train on; "
-        "choose another fraction or --seed to split the rows differently\n"
-        "HINT: hold out another share: --holdout 0.2",
+        "DETAIL: of the rows that holdout=0.999999999 leaves to train on; "
+        "choose another fraction or seed to split the rows differently\n"
+        "HINT: hold out another share: holdout=0.2",
     ),
     "one class": (
         0.5,
         "the label y has one class only: no row of the join is positive\n"
-        "DETAIL: of the rows that --holdout 0.5 holds out; "
-        "choose another fraction or --seed to split the rows differently\n"
-        "HINT: sqlsvm inspect shows the classes before and after the join",
+        "DETAIL: of the rows that holdout=0.5 holds out; "
+        "choose another fraction or seed to split the rows differently\n"
+        "HINT: inspect() shows the classes before and after the join",
     ),
-    "none": (0.0, f"{MUST}, not 0.0\nHINT: try --holdout 0.2"),
-    "all": (1.0, f"{MUST}, not 1.0\nHINT: try --holdout 0.2"),
+    "none": (0.0, f"{MUST}, not 0.0\nHINT: try holdout=0.2"),
+    "all": (1.0, f"{MUST}, not 1.0\nHINT: try holdout=0.2"),
 }
 
 
@@ -311,7 +311,7 @@ def test_another_split_is_no_remedy_for_a_null(duckdb: Engine) -> None:
     build(duckdb, "CREATE TABLE t AS SELECT g % 2 = 0 AS y, NULLIF(g, 7) AS x FROM GENERATE_SERIES(0, 40) r(g)")
     with pytest.raises(DataError, match="x is NULL in 1 row") as refused:
         train(duckdb, "m", "SELECT t.y, t.x FROM t", training(holdout=0.1, seed=1, nulls="error"))
-    assert refused.value.detail == "of the rows that --holdout 0.1 leaves to train on"
+    assert refused.value.detail == "of the rows that holdout=0.1 leaves to train on"
 
 
 def test_a_label_of_the_optional_side(engine: Engine) -> None:

@@ -273,7 +273,7 @@ def test_a_sample_with_one_class(engine: Engine) -> None:
         trained(engine, sample=5)
     assert found.value.message == "the sample of 5 join rows has one class only: none of them is positive"
     assert found.value.hint
-    assert "--class-weight balanced" in found.value.hint
+    assert "class_weight='balanced'" in found.value.hint
     assert trained(engine, sample=5, class_weight="balanced", seed=3).support
 
 

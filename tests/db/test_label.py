@@ -138,7 +138,7 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
             "TEXT",
             "('no')",
             None,
-            "the label y has the value 'no'\nHINT: say whether it is the positive class: --positive no",
+            "the label y has the value 'no'\nHINT: say whether it is the positive class: positive='no'",
         ),
         (
             "TEXT",

@@ -135,12 +135,12 @@ def test_a_date_that_no_row_has(engine: Engine) -> None:
 
 def test_what_is_no_time(duckdb: Engine) -> None:
     shop(duckdb)
-    with pytest.raises(OptionError, match="--as-of: amount is of type"):
+    with pytest.raises(OptionError, match="as_of: amount is of type"):
         leaks(duckdb, CLEAN["one table"], "amount", "y")
     grouped = "SELECT c, y, COUNT(*) AS n FROM orders GROUP BY c, y"
-    with pytest.raises(OptionError, match="--as-of: the query has no output placed"):
+    with pytest.raises(OptionError, match="as_of: the query has no output placed"):
         leaks(duckdb, grouped, "placed", "y")
-    with pytest.raises(OptionError, match="--as-of: the query has no output placed"):
+    with pytest.raises(OptionError, match="as_of: the query has no output placed"):
         leaks(duckdb, "SELECT 1 AS y, 2 AS amount", "placed", "y")
 
 

@@ -493,7 +493,7 @@ def test_bad_maps_are_refused(engine: Engine) -> None:
             train(engine, "m", query, training(map=(map,)))
         assert said in raised.value.message
         assert raised.value.hint
-    with pytest.raises(OptionError, match="--folds takes no --map net or trees with --by"):
+    with pytest.raises(OptionError, match="folds takes no map='net' or trees with by"):
         training(map=("net:st",), folds=3, by="k")
     with pytest.raises(OptionError, match="a list of maps, each of the form"):
         training(map=("splines:size",))
@@ -533,7 +533,7 @@ def test_components_of_rows_that_do_not_meet_are_refused(engine: Engine) -> None
     join.create(engine)
     with pytest.raises(QueryError) as raised:
         train(engine, "m", join.query, training(map=("pca:2",)))
-    assert raised.value.message == "--map pca:2 needs l, m and r in one row"
+    assert raised.value.message == "map='pca:2' needs l, m and r in one row"
     assert "a row of l can match several rows of m and r, and the reverse" in (raised.value.detail or "")
     of_one = train(engine, "m", join.query.replace("l.a, l.b, ", "").replace(", r.c", ""), training(map=("pca:2",)))
     assert [w.feature for w in of_one.weights] == ["pca1", "pca2"]

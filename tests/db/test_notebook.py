@@ -26,7 +26,6 @@ from sqlsvm.estimator import ESTIMATORS, Relational, reads
 from sqlsvm.model.confusion import ByGroup
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.notebook.progress import on_screen
-from sqlsvm.notebook.told import reworded
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import READING
 from tests.db.test_given import QUERY, TABLES
@@ -387,8 +386,9 @@ def test_help_of_what_is_asked(name: str) -> None:
 def test_no_rule_names_a_flag_in_python() -> None:
     """Apart from those that only the command line has."""
     from sqlsvm.rules import RULES
+    from sqlsvm.words import said
 
-    left = {word for rule in RULES for word in (reworded(f"{rule.message}; {rule.hint}")).split() if "--" in word}
+    left = {word for rule in RULES for word in said(f"{rule.message}; {rule.hint}").split() if "--" in word}
     assert {word.strip("-:,.;") for word in left} <= {"select", "png", "model-file", "resume", "one-standard-error"}
 
 

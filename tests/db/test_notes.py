@@ -67,7 +67,7 @@ def test_a_feature_may_be_constant_in_the_join_alone(engine: Engine) -> None:
 def test_a_model_that_predicts_one_class_says_so(engine: Engine, bags: int, positive: str) -> None:
     """One row of ten is true, and no feature tells which."""
     model = trained(engine, FROM[bags], positive=positive)
-    assert model.notes == ("the model predicts False for every row of the join: try --class-weight balanced",)
+    assert model.notes == ("the model predicts False for every row of the join: try class_weight='balanced'",)
     score = " + ".join([repr(model.intercept), *(f"{w.weight!r} * {w.feature}" for w in model.weights)])
     scores = asked(engine, f"SELECT MIN({score}) AS least, MAX({score}) AS largest FROM (SELECT {FROM[bags]}) AS j")
     assert (scores["largest"][0] < 0) if positive == "true" else (scores["least"][0] > 0)
@@ -75,7 +75,7 @@ def test_a_model_that_predicts_one_class_says_so(engine: Engine, bags: int, posi
 
 def test_other_class_weights_are_not_proposed_twice(engine: Engine) -> None:
     (note,) = trained(engine, FROM[2], class_weight=(5.0, 1.0)).notes
-    assert note.endswith("for every row of the join: try other features, or a smaller --lambda")
+    assert note.endswith("for every row of the join: try other features, or a smaller lam")
 
 
 def test_a_model_of_both_classes_says_nothing(engine: Engine) -> None:
@@ -115,7 +115,7 @@ def test_a_nearly_constant_model_is_not_looked_at(engine: Engine, statements: li
     """Its weights tell that it predicts one class, so a training makes no more passes than its history has."""
     build(engine, "CREATE TABLE f AS SELECT SIN(g) AS x, g % 10 = 0 AS y FROM GENERATE_SERIES(0, 9999) AS r(g)")
     model = train(engine, "m", "SELECT y, x FROM f", training(lam=1e-3))
-    assert model.notes == ("the model predicts False for every row of the join: try --class-weight balanced",)
+    assert model.notes == ("the model predicts False for every row of the join: try class_weight='balanced'",)
     assert sum(" AS b" in s and "pg_catalog" not in s for s in statements) == model.passes
 
 
@@ -130,13 +130,13 @@ def test_rows_that_are_left_out(engine: Engine, caplog: pytest.LogCaptureFixture
     join = "FROM o LEFT JOIN c ON c.k = o.k"
     train(engine, "m", f"SELECT o.y, o.x, o.w, c.z {join}", training(nulls="drop", lam=0.1))
     said = "30 of 54 rows of the join: z is NULL in 20, x is NULL in 10, w is NULL in 2, y is NULL in 2"
-    assert caplog.messages == [f"note: --nulls drop leaves out {said}"]
+    assert caplog.messages == [f"note: nulls='drop' leaves out {said}"]
     caplog.clear()
     train(engine, "m", f"SELECT o.y, o.k {join} WHERE o.y IS NOT NULL", training(nulls="drop", lam=0.1))
     assert not caplog.messages
     with pytest.raises(DataError, match="the join has no rows") as refused:
         train(engine, "m", f"SELECT o.y, c.z {join} WHERE o.k > 1", training(nulls="drop", lam=0.1))
-    assert refused.value.detail == "--nulls drop leaves out 20 of 20 rows of the join: z is NULL in 20"
+    assert refused.value.detail == "nulls='drop' leaves out 20 of 20 rows of the join: z is NULL in 20"
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -154,7 +154,7 @@ def test_a_category_for_each_row_is_refused_unless_it_is_named(engine: Engine, n
         return
     with pytest.raises(DataError, match="code has another value in each of 1,200 rows") as caught:
         train(engine, "m", text, training(lam=0.1))
-    assert "--categorical code" in str(caught.value.hint)
+    assert "categorical='code'" in str(caught.value.hint)
 
 
 PEOPLE = """
@@ -164,8 +164,8 @@ PEOPLE = """
         SELECT g AS "orderKey", g % 60 + 1 AS person, SIN(g) AS x, SIN(g) > 0.2 AS y
         FROM GENERATE_SERIES(1, 200) AS r(g);
 """
-BY_NAME = "{0} is a number that names something: leave it out, or --categorical {0}"
-BY_KEY = "{0} is a number and a key: if it names something, leave it out, or --categorical {0}"
+BY_NAME = "{0} is a number that names something: leave it out, or categorical='{0}'"
+BY_KEY = "{0} is a number and a key: if it names something, leave it out, or categorical='{0}'"
 
 
 def test_a_number_that_names_something_is_told(engine: Engine) -> None:

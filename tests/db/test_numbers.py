@@ -494,10 +494,10 @@ def test_a_loss_and_a_label_have_to_fit(engine: Engine) -> None:
     typed(engine, "INSERT INTO f SELECT 0.5 * i, i > 5, 1.0 * (i % 3) FROM generate_series(1, 9) AS s (i)")
     with pytest.raises(DataError, match="more than two values") as refused:
         train(engine, "m", "SELECT y, x FROM f", training())
-    assert "--loss squared" in str(refused.value.hint)
+    assert "loss='squared'" in str(refused.value.hint)
     with pytest.raises(OptionError, match="huber needs a label that is a number, and late is not"):
         train(engine, "m", "SELECT late, x FROM f", training("late", loss="huber"))
-    with pytest.raises(OptionError, match="--positive makes two classes"):
+    with pytest.raises(OptionError, match="positive makes two classes"):
         train(engine, "m", "SELECT y, x FROM f", training(loss="huber", positive="1"))
     with pytest.raises(OptionError, match="numbers, which have no classes"):
         training(loss="huber", class_weight="balanced")

@@ -182,7 +182,7 @@ def test_class_weights_reach_relations_that_are_copied(shop: Engine, output: str
 
 # -- what has no place in a model ----------------------------------------------------------------------------------
 
-NULL_HINT = "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)"
+NULL_HINT = "say what that means: nulls='mean' (the mean of the others) or nulls='drop' (leave the row out)"
 
 
 @pytest.mark.parametrize("odd", ["NaN", "-Infinity"])

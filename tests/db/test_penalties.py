@@ -320,7 +320,7 @@ def test_no_weights_satisfy_all(engine: Engine) -> None:
 
 
 REFUSED = [
-    ("increasing:aeg", "--constrain: the model has no weight for aeg", "did you mean age?"),
+    ("increasing:aeg", "constrain: the model has no weight for aeg", "did you mean age?"),
     ("fair:p.gender:0.1", "audited column p.gender is of type", "compare it with a value: fair:p.gender = 'VALUE'"),
     ("fair:p.nothing:0.1", "nothing", None),
     ("fair:f.x + p.age:0.1", "it uses several relations", "write an expression over one relation"),

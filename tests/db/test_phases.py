@@ -96,8 +96,8 @@ def test_what_evaluate_and_report_say(engine: Engine, caplog: pytest.LogCaptureF
     caplog.clear()  # another test may have raised the level
     with caplog.at_level(logging.INFO, "sqlsvm"):
         evaluate_parts(engine, model)
-    trained = "selecting the rows that --holdout 0.5 leaves to train on"
-    held = "selecting the rows that --holdout 0.5 holds out"
+    trained = "selecting the rows that holdout=0.5 leaves to train on"
+    held = "selecting the rows that holdout=0.5 holds out"
     assert caplog.messages == [trained, *counted, held, *counted]
     caplog.clear()
     with caplog.at_level(logging.INFO, "sqlsvm"):

@@ -186,8 +186,8 @@ def test_the_report_draws_how_true_they_are(duckdb: Engine) -> None:
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"probability": "sigmoid"}, "--probability needs rows that the training has not seen"),
-    ({"probability": "sigmoid", "holdout": 0.2, "loss": "huber"}, "--probability is of two classes"),
+    ({"probability": "sigmoid"}, "probability needs rows that the training has not seen"),
+    ({"probability": "sigmoid", "holdout": 0.2, "loss": "huber"}, "probability is of two classes"),
     ({"probability": "platt", "holdout": 0.2}, "probability must be sigmoid or isotonic, not 'platt'"),
 )
 
@@ -203,7 +203,7 @@ def test_a_model_without_one(engine: Engine, installed: Engine, installed_dsn: s
     with join.created(engine):
         svc = RelationalSVC(0.1).fit(engine, join.query, "y")
         svc._take(replace(svc.model_, probability=None))
-        with pytest.raises(OptionError, match="has no probability\nHINT: sqlsvm train --probability"):
+        with pytest.raises(OptionError, match="has no probability\nHINT: a training with probability='sigmoid'"):
             predict(engine, svc.model_, probability=True)
         assert evaluate_model(engine, svc.model_).brier is None
     with pytest.raises(AttributeError, match="RelationalSVC has no probability"):

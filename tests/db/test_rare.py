@@ -87,5 +87,5 @@ def test_numbers_as_categories_and_a_group(tables: Engine) -> None:
 
 def test_a_stored_program_refuses_it(tables: Engine) -> None:
     assert OPTIONS["rare"].default == 0
-    with pytest.raises(OptionError, match="a stored program takes no --rare"):
+    with pytest.raises(OptionError, match="a stored program takes no rare"):
         stored_program(tables, QUERY, training(lam=1e-3, rare=20))

@@ -253,7 +253,7 @@ def test_a_table_that_is_missing(engine: Engine) -> None:
 def test_no_table_at_all(engine: Engine) -> None:
     with pytest.raises(QueryError, match="cannot read flights: ") as caught:
         inspect(engine, "SELECT k FROM flights")
-    assert caught.value.hint == "there are no tables in this database; is it the right one?"
+    assert str(caught.value.hint).startswith("there are no tables in this database; is it the right one?")
 
 
 def test_a_column_that_is_missing_in_a_sub_query(engine: Engine) -> None:

@@ -102,7 +102,7 @@ def test_thresholds_do_not_make_the_join(engine: Engine, monkeypatch: pytest.Mon
         problem = opened(work, text, Wish()).problem
         assert len(list(generalised(problem, beta, 0.5))) > 2
         monkeypatch.setattr("sqlsvm.lab.ask.counting.LONGEST_LIST", 8)
-        with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: --counting sketch"):
+        with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: counting='sketch'"):
             list(generalised(problem, beta, 0.5))
 
 

@@ -127,9 +127,9 @@ def test_what_is_not_there(engine: Engine) -> None:
     with pytest.raises(OptionError, match=r"there is no table order\n") as no_table:
         suggest(engine, Wanted("order", "late", "placed_at"))
     assert "is it orders" in str(no_table.value.hint)
-    with pytest.raises(OptionError, match=r"--label: orders has no column lat\n"):
+    with pytest.raises(OptionError, match=r"label: orders has no column lat\n"):
         suggest(engine, Wanted("orders", "lat", "placed_at"))
-    with pytest.raises(OptionError, match="--time: channel is of type"):
+    with pytest.raises(OptionError, match="time: channel is of type"):
         suggest(engine, Wanted("orders", "late", "channel"))
 
 

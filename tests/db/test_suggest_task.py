@@ -170,15 +170,15 @@ def test_what_cannot_be(engine: Engine) -> None:
         with pytest.raises((OptionError, DataError), match=message):
             suggest(engine, Wanted("customers", next=wanted, **more))
 
-    refused("--label-next: 2 foreign keys of mails refer to customers", Next("mails", "5 days"))
+    refused("label_next: 2 foreign keys of mails refer to customers", Next("mails", "5 days"))
     refused("mails.d has no first and last time", Next("mails", "5 days"), entity=("sender",))
-    refused("--within: 36 hours is not whole days", Next("orders", "36 hours"))
+    refused("within: 36 hours is not whole days", Next("orders", "36 hours"))
     refused("the 400 days after a time are never whole", Next("orders", "400 days"))
-    refused("--sum: orders has no column price", Next("orders", "5 days", sum="price"))
-    refused("--label-next: no foreign key of customers refers to customers", Next("customers", "5 days"))
-    with pytest.raises(OptionError, match="--label-next needs --within"):
+    refused("sum: orders has no column price", Next("orders", "5 days", sum="price"))
+    refused("label_next: no foreign key of customers refers to customers", Next("customers", "5 days"))
+    with pytest.raises(OptionError, match="label_next needs within"):
         next_of("orders", within=None)
-    with pytest.raises(OptionError, match="--within is only for --label-next"):
+    with pytest.raises(OptionError, match="within is only for label_next"):
         next_of(None, within="5 days")
-    with pytest.raises(OptionError, match="--count, --sum and --none exclude each other"):
+    with pytest.raises(OptionError, match="count, sum and none exclude each other"):
         next_of("orders", within="5 days", sum="amount", none=True)

@@ -217,9 +217,9 @@ def test_a_sum_as_a_user_may_feed_it(tables: Engine) -> None:
 @pytest.mark.parametrize(
     ("output", "options", "message", "hint"),
     [
-        ("f.z + a.maybe AS s", {"nulls": "error"}, "feature s is NULL in", "--nulls drop"),
-        ("f.z + a.x AS s", {"scale": "maxabs"}, "maxabs cannot scale s", "--scale standard, or none"),
-        ("f.z + a.x AS s", {"solver": "descent", "scale": "none"}, "descent needs features of one", "--solver dane"),
+        ("f.z + a.maybe AS s", {"nulls": "error"}, "feature s is NULL in", "nulls='drop'"),
+        ("f.z + a.x AS s", {"scale": "maxabs"}, "maxabs cannot scale s", "scale='standard', or none"),
+        ("f.z + a.x AS s", {"solver": "descent", "scale": "none"}, "descent needs features of one", "solver='dane'"),
         ("f.k - a.k AS s", {}, "feature s hardly varies in the join", "leave it out"),
         ("(p.x + 1e9) + a.x AS s", {"intercept": False}, "the term .* of s is between 99999999", "subtract a constant"),
     ],

@@ -162,18 +162,14 @@ def test_infinite_times_are_the_latest(engine: Engine) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[SqlsvmError], str]] = {
-    "no such column": (
-        {"time": "dat", "holdout": 0.2},
-        OptionError,
-        "--time: o, which has the label, has no column dat",
-    ),
-    "of another table": ({"time": "m", "holdout": 0.2}, OptionError, "--time: m is not a column of o"),
-    "the label": ({"time": "y", "holdout": 0.2}, OptionError, "--time: y is the label"),
-    "no time": ({"time": "late", "holdout": 0.2}, QueryError, "--time: late is of type"),
+    "no such column": ({"time": "dat", "holdout": 0.2}, OptionError, "time: o, which has the label, has no column dat"),
+    "of another table": ({"time": "m", "holdout": 0.2}, OptionError, "time: m is not a column of o"),
+    "the label": ({"time": "y", "holdout": 0.2}, OptionError, "time: y is the label"),
+    "no time": ({"time": "late", "holdout": 0.2}, QueryError, "time: late is of type"),
     "all rows": ({"time": "n", "holdout": "-1"}, DataError, "the join has no rows"),
-    "no date": ({"time": "n", "holdout": "2024-01-01"}, OptionError, "--holdout 2024-01-01: n is a number"),
-    "no number": ({"time": "day", "holdout": "7"}, OptionError, "--holdout 7: day is a date"),
-    "a gap with a unit": ({"time": "n", "holdout": "7", "gap": "3 days"}, OptionError, "--gap 3 days: n is a number"),
+    "no date": ({"time": "n", "holdout": "2024-01-01"}, OptionError, "holdout='2024-01-01': n is a number"),
+    "no number": ({"time": "day", "holdout": "7"}, OptionError, "holdout=7: day is a date"),
+    "a gap with a unit": ({"time": "n", "holdout": "7", "gap": "3 days"}, OptionError, "gap='3 days': n is a number"),
 }
 
 
@@ -186,10 +182,10 @@ def test_what_is_no_time(duckdb: Engine, case: str) -> None:
 
 
 TYPED = (
-    ({"time": "day"}, "--time says which rows"),
-    ({"holdout": "2024-01-01"}, "--holdout 2024-01-01 says from when on"),
-    ({"holdout": 0.2, "time": "day", "split_by": "c"}, "--split-by keeps rows of one value together"),
-    ({"holdout": 0.2, "gap": "30 days"}, "--gap lies between"),
+    ({"time": "day"}, "time says which rows"),
+    ({"holdout": "2024-01-01"}, "holdout='2024-01-01' says from when on"),
+    ({"holdout": 0.2, "time": "day", "split_by": "c"}, "split_by keeps rows of one value together"),
+    ({"holdout": 0.2, "gap": "30 days"}, "gap lies between"),
     ({"holdout": 0.2, "time": "day", "gap": "a while"}, "gap must be a span such as '30 days'"),
 )
 
@@ -212,9 +208,9 @@ def test_a_random_split_is_said(engine: Engine, caplog: pytest.LogCaptureFixture
         train(engine, "m", text, training(**options, **more))
         return [r.getMessage() for r in caplog.records if "split is random" in r.getMessage()]
 
-    both = "rows with equal c (--split-by c) and earlier and later rows (--time day) are on both sides"
+    both = "rows with equal c (split_by='c') and earlier and later rows (time='day') are on both sides"
     assert said(QUERY) == [f"note: the split is random: {both}"]
-    alone = "earlier and later rows (--time day) are on both sides"
+    alone = "earlier and later rows (time='day') are on both sides"
     assert said("SELECT y, x FROM o") == [f"note: the split is random: {alone}"]
     assert said(QUERY, split_by="c") == []
     assert said(QUERY, time="day") == []

@@ -273,10 +273,10 @@ def test_a_program_whose_categories_have_changed(there: Engine, installed_dsn: s
 @pytest.mark.parametrize(
     ("top", "message", "hint"),
     [
-        (("citty:3",), "--top: the query has no column citty", "did you mean city?"),
-        (("x:3",), "feature x has no categories to choose the top 3 of", "if its numbers are names: --categorical x"),
-        (("y:3",), "label y has no categories to choose the top 3 of", "leave out its --top"),
-        (("city:3", "city:4"), "city has two limits", "keep one: --top city:4"),
+        (("citty:3",), "top: the query has no column citty", "did you mean city?"),
+        (("x:3",), "feature x has no categories to choose the top 3 of", "if its numbers are names: categorical='x'"),
+        (("y:3",), "label y has no categories to choose the top 3 of", "leave out its top"),
+        (("city:3", "city:4"), "city has two limits", "keep one: top='city:4'"),
     ],
 )
 def test_refused(engine: Engine, top: tuple[str, ...], message: str, hint: str) -> None:

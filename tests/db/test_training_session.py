@@ -38,18 +38,18 @@ INSERT INTO f VALUES (1, 1, 'yes', 0.5, 1, 'NaN'), (1, 0, 'no', -1, NULL, 1), (2
 INSERT INTO g VALUES (1, 0.25), (1, 1), (2, 3)
 """
 JOIN = "FROM f JOIN g ON g.k = f.k"
-NULL_HINT = "HINT: say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)"
+NULL_HINT = "HINT: say what that means: nulls='mean' (the mean of the others) or nulls='drop' (leave the row out)"
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "one class": (
         f"SELECT f.y, g.u {JOIN} WHERE f.y = 1",
         {},
         "the label y has one class only: no row of the join is negative\n"
-        "HINT: sqlsvm inspect shows the classes before and after the join",
+        "HINT: inspect() shows the classes before and after the join",
     ),
     "empty join": (
         f"SELECT f.y, g.u {JOIN} WHERE f.k = 7",
         {},
-        "the join has no rows\nHINT: sqlsvm inspect shows which key loses them",
+        "the join has no rows\nHINT: inspect() shows which key loses them",
     ),
     "nan": (
         f"SELECT f.y, f.odd, g.u {JOIN} WHERE f.k = 1",
@@ -67,22 +67,22 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         f"SELECT f.y, g.u {JOIN}",
         {"nulls": "error"},
         "the label y is NULL in 1 rows of the join\n"
-        "HINT: leave them out: --nulls mean or drop, or WHERE ... IS NOT NULL in the query",
+        "HINT: leave them out: nulls='mean' or drop, or WHERE ... IS NOT NULL in the query",
     ),
     "lambda zero": (
         "SELECT 1",
         {"lam": 0.0},
-        "lambda must be a number above 0, or auto, not 0.0\nHINT: try --lambda 0.0001",
+        "lambda must be a number above 0, or auto, not 0.0\nHINT: try lam=0.0001",
     ),
     "lambda negative": (
         "SELECT 1",
         {"lam": -1.0},
-        "lambda must be a number above 0, or auto, not -1.0\nHINT: try --lambda 0.0001",
+        "lambda must be a number above 0, or auto, not -1.0\nHINT: try lam=0.0001",
     ),
     "lambda nan": (
         "SELECT 1",
         {"lam": float("nan")},
-        "lambda must be a number above 0, or auto, not nan\nHINT: try --lambda 0.0001",
+        "lambda must be a number above 0, or auto, not nan\nHINT: try lam=0.0001",
     ),
 }
 

@@ -10,7 +10,9 @@ import click
 
 from sqlsvm.cli import cli
 from sqlsvm.options import NUMBER_LOSSES
-from sqlsvm.rules import RULES, Rule, flag
+from sqlsvm.rules import RULES, Rule
+from sqlsvm.words import flag, typed
+from sqlsvm.words import said as worded
 from tests.docs.markdown import ROOT
 
 PAGE = ROOT / "docs" / "options.md"
@@ -124,7 +126,7 @@ def ruled(rule: Rule) -> str:
     refused = [flag(name) for name in rule.options]
     shown = Shown(flag=" or ".join(refused), several="an option that has several")
     texts = (where, ", ".join(refused) or "this", rule.message.format_map(shown), rule.hint.format_map(shown))
-    return f"| {' | '.join(map(cell, texts))} |"
+    return f"| {' | '.join(cell(worded(text, typed)) for text in texts)} |"
 
 
 def condition(name: str, values: str) -> str:

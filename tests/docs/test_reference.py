@@ -9,7 +9,7 @@ import sqlsvm
 from sqlsvm.cli import cli
 from sqlsvm.estimator import GROUPS, Relational, reads
 from sqlsvm.options import OPTIONS
-from sqlsvm.rules import flag
+from sqlsvm.words import flag
 from tests.docs.markdown import ROOT
 
 PAGE = ROOT / "docs" / "reference.md"

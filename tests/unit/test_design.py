@@ -161,7 +161,7 @@ def test_null_is_refused_unless_it_was_said_what_it_means() -> None:
         check_values(made(), rows, "error")
     assert refused.value.message == "feature a is NULL in 1,234 rows of the join"
     assert refused.value.hint == (
-        "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)"
+        "say what that means: nulls='mean' (the mean of the others) or nulls='drop' (leave the row out)"
     )
 
 

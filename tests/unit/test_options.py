@@ -47,7 +47,9 @@ def test_a_training_holds_every_option_of_train() -> None:
     of_train = {name for name, option in OPTIONS.items() if "train" in option.verbs}
     assert of_train - held.keys() == ELSEWHERE - {"label"}
     assert {name: value for name, value in held.items() if value != OPTIONS[name].default} == {"label": "y"}
-    with pytest.raises(OptionError, match=r"max_passes must be a whole number of at least 1, not 0\nHINT: try --max-p"):
+    with pytest.raises(
+        OptionError, match=r"max_passes must be a whole number of at least 1, not 0\nHINT: try max_passes=100"
+    ):
         Effort(max_passes=0)
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 # From the bottom up: a file imports only from its own layer and from those above it in this list.
 LAYERS = (
-    *("errors", "measures", "options", "rules", "terminal", "files", "scratch", "reading", "paper"),
+    *("words", "errors", "measures", "options", "rules", "terminal", "files", "scratch", "reading", "paper"),
     "sql",
     "times",
     "solve",
@@ -260,7 +260,7 @@ ROOMS = {
     "hinge": ("options.py", "solve/loss/"),
     "sign": ("plan/target.py", "compile/"),
     "lam": (
-        *("options.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "lab/solve/descent.py"),
+        *("options.py", "words.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "lab/solve/descent.py"),
         *("run/training.py", "run/modelling.py", "psql/install/check.py"),
         *("model/model.py", "store/base.py", "show/models.py", "report/page.py"),
     ),

@@ -33,10 +33,10 @@ def test_made(case: Case) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ({"label": "mont"}, "--label: the query has no column mont", "did you mean month?"),
-        ({"label": "zzz"}, "--label: the query has no column zzz", "there are month, year"),
-        ({"weight": "yeer"}, "--weight: the query has no column yeer", "did you mean year?"),
-        ({"categorical": ["x"]}, "--categorical: the query has no column x", "there are month, year"),
+        ({"label": "mont"}, "label: the query has no column mont", "did you mean month?"),
+        ({"label": "zzz"}, "label: the query has no column zzz", "there are month, year"),
+        ({"weight": "yeer"}, "weight: the query has no column yeer", "did you mean year?"),
+        ({"categorical": ["x"]}, "categorical: the query has no column x", "there are month, year"),
         ({"label": "year", "weight": "YEAR"}, "year is both label and weight", "name two columns"),
         (
             {"label": "year", "weight": "month"},

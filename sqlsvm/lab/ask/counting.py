@@ -122,7 +122,7 @@ def _check_levels(epsilon: float, rows: float) -> None:
     if min(rows, (1 + log(max(1.0, epsilon * rows))) / epsilon) > MOST_LEVELS:
         raise OptionError(
             f"an epsilon of {epsilon:g} makes more than {MOST_LEVELS:,.0f} levels of {rows:.2g} rows",
-            hint="take a larger one: --epsilon 0.1",
+            hint="take a larger one: ⟦epsilon 0.1⟧",
         )
 
 
@@ -138,7 +138,7 @@ def _check_list(problem: Data, beta: Array) -> None:
     if met > LONGEST_LIST:
         raise OptionError(
             f"exact thresholds would sort {met:.2g} pairs of scores",
-            hint="--counting sketch keeps each within 1 + epsilon, --counting grid rounds the scores",
+            hint="⟦counting sketch⟧ keeps each within 1 + epsilon, ⟦counting grid⟧ rounds the scores",
         )
 
 

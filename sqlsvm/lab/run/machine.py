@@ -95,7 +95,7 @@ def _check_classes(sample: Drawn) -> None:
     for y, missing in ((-1, "negative"), (1, "positive")):
         if not (sample.codes == y).any():
             rows = f"{len(sample.codes):,}"
-            hint = "draw more with --sample, draw others with --seed, or use --class-weight balanced"
+            hint = "draw more with ⟦sample⟧, draw others with ⟦seed⟧, or use ⟦class_weight balanced⟧"
             raise DataError(f"the sample of {rows} join rows has one class only: none of them is {missing}", hint=hint)
 
 

@@ -90,9 +90,9 @@ def _kind(feature: Feature, column: Column, role: str, dialect: str) -> Kind:
         raise QueryError(f"{feature.name} is of type {column.type}, which has no categories", hint=hint)
     kind: Kind = "categorical" if forced else column.kind
     if feature.top and (role != "feature" or kind != "categorical"):
-        as_names = f"if its numbers are names: --categorical {feature.name}"
+        as_names = f"if its numbers are names: ⟦categorical {feature.name}⟧"
         said = f"{role} {feature.name} has no categories to choose the top {feature.top} of"
-        raise QueryError(said, hint=as_names if kind == "numeric" and role == "feature" else "leave out its --top")
+        raise QueryError(said, hint=as_names if kind == "numeric" and role == "feature" else "leave out its ⟦top⟧")
     return kind
 
 

@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm import sql
+from sqlsvm import sql, words
 from sqlsvm.engine.base import Column, Values
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query.facts import Facts, Rule, one
@@ -56,10 +56,10 @@ def timed(name: str | None) -> Rule:
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         if name is None:
             return query
-        query = showing("--time", name)(query, facts)
+        query = showing("⟦time⟧", name)(query, facts)
         alias, fold = query.label_relation, facts.engine.fold
-        if (output := output_named(query, "--time", name, fold)) is None:
-            column = column_named(query, "--time", name, fold)
+        if (output := output_named(query, "⟦time⟧", name, fold)) is None:
+            column = column_named(query, "⟦time⟧", name, fold)
             return replace(query.without(column.name), time=_moment(column, alias))
         kind = query.times.get(output.name)
         if output.kind != "numeric" or kind not in (None, *DATES):
@@ -80,7 +80,7 @@ def _moment(column: Column, alias: str) -> Moment:
 
 
 def _no_time(name: str, type: str) -> QueryError:
-    return QueryError(f"--time: {name} is of type {type}", hint="take a date, a timestamp or a number")
+    return QueryError(f"⟦time⟧: {name} is of type {type}", hint="take a date, a timestamp or a number")
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class Holdout:
 
     @property
     def said(self) -> str:
-        return f"--holdout {self.share}"
+        return words.said(f"⟦holdout {self.share}⟧")
 
     @property
     def hint(self) -> str:
         at_random = isinstance(self.share, float)
-        return "choose another fraction or --seed to split the rows differently" if at_random else "choose another date"
+        return "choose another fraction or ⟦seed⟧ to split the rows differently" if at_random else "choose another date"
 
 
 def marked(holdout: "HeldOut | None") -> Rule:
@@ -119,7 +119,7 @@ def marked(holdout: "HeldOut | None") -> Rule:
     side: those in the gap, and those without a time."""
 
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
-        query = showing("--split-by", holdout.by if holdout else None)(query, facts)
+        query = showing("⟦split_by⟧", holdout.by if holdout else None)(query, facts)
         return replace(query, held_out=holdout.condition(query, facts)) if holdout else query
 
     return rule
@@ -131,7 +131,7 @@ def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column,
     alike, and all columns count."""
     alias = query.label_relation
     if by is not None:
-        return (column_named(query, "--split-by", by, facts.engine.fold),)
+        return (column_named(query, "⟦split_by⟧", by, facts.engine.fold),)
     relation, used = query.relation(alias), query.used_columns(alias)
     inside = relation.source.find_all(exp.Column) if any(c.name.startswith(VALUE) for c in used) else ()
     names = {c.name for c in used} | {c.name for c in inside}
@@ -205,8 +205,8 @@ class Folds:
         first, starts = times_at(query, time, facts, self._shares)
         found = Forward.after(first, starts, time.span(self.gap))
         if len(found.starts) < 2:
-            said = f"--folds {self.number} --time {time.name}: the rows have too few different times"
-            raise DataError(said, hint="take fewer folds or a smaller --gap, or measure with --holdout 0.2")
+            said = f"⟦folds {self.number}⟧ ⟦time {time.name}⟧: the rows have too few different times"
+            raise DataError(said, hint="take fewer folds or a smaller ⟦gap⟧, or measure with ⟦holdout 0.2⟧")
         return found
 
     @property
@@ -327,7 +327,7 @@ def times_at(query: FeatureQuery, time: Moment, facts: Facts, shares: Sequence[f
         said = "%s rows of %s have no %s, and are in no part"
         steps.log(NOTE, said, f"{missing:,.0f}", query.label_relation, time.name)
     if not found["known"]:
-        raise DataError(f"--time: no row of {query.label_relation} has a {time.name}")
+        raise DataError(f"⟦time⟧: no row of {query.label_relation} has a {time.name}")
     known = sql.grouped([(x, "x")], [(sql.count(), "c")], sql.derived(rows, "r")).where(sql.not_null(x))
     at = facts.engine.fetch(sql.at_ranks(known, ranks(found["known"], shares)))
     return found["first"], [float(at[f"q{n}"][0]) for n in range(len(shares))]
@@ -339,8 +339,8 @@ def start_of(query: FeatureQuery, facts: Facts, share: float) -> str:
     assert time
     first, (start,) = times_at(query, time, facts, [1.0 - share])
     if not first < start < inf:
-        hint = "take another share, or say from when on: --holdout DATE"
-        raise DataError(f"--holdout {share} --time {time.name}: no rows are earlier than those held out", hint=hint)
+        hint = "take another share, or say from when on: ⟦holdout DATE⟧"
+        raise DataError(f"⟦holdout {share}⟧ ⟦time {time.name}⟧: no rows are earlier than those held out", hint=hint)
     return time.written(start)
 
 
@@ -419,12 +419,12 @@ def by_column(name: str) -> Rule:
     def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         fold = facts.engine.fold
         assert query.label is not None
-        found = output_named(query, "--by", name, fold)
+        found = output_named(query, "⟦by⟧", name, fold)
         if found is None:
             return replace(query, by=_of_table(query, name, fold))
         if time := query.times.get(found.name):
             hint = "select it as text, or a part of it: EXTRACT(YEAR FROM ...)"
-            raise QueryError(f"--by: {found.name} is of type {time}", hint=hint)
+            raise QueryError(f"⟦by⟧: {found.name} is of type {time}", hint=hint)
         return replace(query.without(found.name), by=replace(found, kind="categorical", top=None, rare=0))
 
     return rule
@@ -438,7 +438,7 @@ def grouped(query: FeatureQuery, facts: Facts) -> FeatureQuery:
 def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
     assert query.label is not None
     alias = query.label.relation
-    column = column_named(query, "--by", name, fold)
+    column = column_named(query, "⟦by⟧", name, fold)
     _check(column, query.dialect)
     own = sql.named(column.name, alias)
     return Feature(column.name, alias, plain(own, column), "categorical", column.spelling, exact=own)
@@ -446,4 +446,4 @@ def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
 
 def _check(column: Column, dialect: str) -> None:
     if column.kind == "other" or column.kind in TIMES:
-        raise QueryError(f"--by: {column.name} is of type {column.type}", hint=remedy(column, dialect))
+        raise QueryError(f"⟦by⟧: {column.name} is of type {column.type}", hint=remedy(column, dialect))

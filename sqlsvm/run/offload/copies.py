@@ -65,7 +65,7 @@ def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, Fea
     """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is only read: it may be a
     replica, and the role may be one that cannot write."""
     if engine.abilities.in_process:
-        raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
+        raise OptionError("⟦offload⟧ copies into DuckDB, and this is DuckDB", hint="leave ⟦offload⟧ out")
     check_steady(query)
     with scratch() as local:
         with engine.snapshot(query.tables):

@@ -12,7 +12,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.options import OPTIONS, LossPiece
 from sqlsvm.solve.loss.piecewise import Change, Piece, Piecewise
 
-FORM = "--pieces '[[1, -0.5], [null, -1, 0]]' is max(0, z - 0.5) + max(0, -z)^2 / 2"
+FORM = "⟦pieces⟧ '[[1, -0.5], [null, -1, 0]]' is max(0, z - 0.5) + max(0, -z)^2 / 2"
 LARGEST = 1e6
 """Of the numbers in a piece, and one over the least that is not 0: their squares and products keep their digits."""
 
