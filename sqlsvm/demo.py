@@ -134,12 +134,12 @@ def _later(made: Shop) -> list[str]:
 
 def _now(made: Shop, written: bool) -> list[str]:
     dsn, duckdb = shlex.quote(made.url), made.url.startswith("duckdb:")
-    quicker = "" if duckdb else " ⟦offload⟧"
+    quicker = "" if duckdb else " --offload"
     heading = f"The query is in {QUERY_FILE}." if written else f"With the query above in {QUERY_FILE}:"
     steps = [
-        f"⟦inspect()⟧ --dsn {dsn} ⟦label {LABEL}⟧ --query {QUERY_FILE}",
-        f"sqlsvm train --dsn {dsn} ⟦label {LABEL}⟧ --query {QUERY_FILE}{quicker}",
-        f'⟦predict()⟧ {MODEL} --dsn {dsn} --input "$(cat {QUERY_FILE}) LIMIT 5"',
+        f"sqlsvm inspect --dsn {dsn} --label {LABEL} --query {QUERY_FILE}",
+        f"sqlsvm train --dsn {dsn} --label {LABEL} --query {QUERY_FILE}{quicker}",
+        f'sqlsvm predict {MODEL} --dsn {dsn} --input "$(cat {QUERY_FILE}) LIMIT 5"',
     ]
     if duckdb:
         steps.append("sqlsvm demo --dsn embedded:shop  # the same in PostgreSQL, after pip install 'sqlsvm[embedded]'")
@@ -150,7 +150,7 @@ def _now(made: Shop, written: bool) -> list[str]:
 
 def _psql(dsn: str) -> str:
     """Predict in SQL alone: a model is one expression."""
-    score, rows = f"⟦predict()⟧ {MODEL} --dsn {dsn} --sql", f"($(cat {QUERY_FILE}) LIMIT 5) AS items"
+    score, rows = f"sqlsvm predict {MODEL} --dsn {dsn} --sql", f"($(cat {QUERY_FILE}) LIMIT 5) AS items"
     return f'psql {dsn} -c "SELECT *, $({score}) > 0 AS predicted FROM {rows}"'
 
 
