@@ -1,6 +1,6 @@
 """`python -m tests.mutants NUMBER SEED FOLDER [MODULE ...]`: random one-line faults, one at a time in a copy of the
-tree, each against the tests of its module in PROOF, or else the unit tests that name it. A fault that none of them
-finds is printed. The word proof in place of modules is those of PROOF. tests/mutants.txt has those of a run, and what
+tree, each against the tests of its module in PROOF, or else the unit tests that name it. Each is printed with the test
+that finds it. The word proof in place of modules is those of PROOF. tests/mutants.txt has those of a run, and what
 each changes."""
 
 import ast
@@ -102,7 +102,25 @@ def tests_of(module: Path, copy: Path) -> list[str]:
     return [str(path.relative_to(copy)) for path in found]
 
 
-def survives(copy: Path, tests: Sequence[str]) -> bool:
+class First:
+    """The first test that fails goes into this file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.file.exists():
+            self.file.write_text(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.file.exists():
+            self.file.write_text(f"the import of {report.nodeid}")
+
+
+def found_by(copy: Path, tests: Sequence[str]) -> str:
+    """The test that finds it; none if it is not found."""
+    first = copy / "found"
+    first.unlink(missing_ok=True)
     child = os.fork()
     if not child:
         silent = os.open(os.devnull, os.O_WRONLY)
@@ -113,15 +131,16 @@ def survives(copy: Path, tests: Sequence[str]) -> bool:
         os.environ["PYTHONPATH"] = sys.path[0] = str(copy)
         for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "sqlsvm")]:
             del sys.modules[name]
-        os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]) != pytest.ExitCode.OK)
+        asked = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+        os._exit(pytest.main(asked, [First(first)]) != pytest.ExitCode.OK)
     for _ in range(10 * MOST):
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return status == 0
+            return "" if status == 0 else first.read_text() if first.exists() else "an error"
         time.sleep(0.1)
     os.kill(child, 9)
     os.waitpid(child, 0)
-    return False
+    return "no end"
 
 
 def main(number: int, seed: int, copy: Path, named: Sequence[str] = ()) -> None:
@@ -143,9 +162,9 @@ def main(number: int, seed: int, copy: Path, named: Sequence[str] = ()) -> None:
         lines = text.splitlines(keepends=True)
         lines[line - 1] = lines[line - 1].replace(before, after, 1)
         (copy / module).write_text("".join(lines))
-        if survives(copy, tests_of(module, copy)):
-            left += 1
-            print(f"{module}:{line}: {before}  ->  {after}", flush=True)
+        found = found_by(copy, tests_of(module, copy))
+        left += not found
+        print(f"{module}:{line}: {before}  ->  {after}: {found or 'NOT FOUND'}", flush=True)
         (copy / module).write_text(text)
     print(f"{left} of {number} faults were not found (seed {seed})")
 

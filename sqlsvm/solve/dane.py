@@ -311,12 +311,12 @@ class Search:
             point = local.minimise(point, nothing, width, accuracy)
             cut = local.cut(point, width)
             missed, wanted = self._missed(cut, point)
-            if not local.loss.knots or width < NARROWEST * local.unit or missed <= wanted:
+            if not local.loss.creases(width) or width < NARROWEST * local.unit or missed <= wanted:
                 return Proposal(point, None, width, cut)
             local = local.leading(point, width)
             if missed > FAST * before:
                 width *= NARROWING
-                local = replace(local, ahead=NARROWING * local.ahead)
+                local = replace(local, ahead=NARROWING * local.ahead if local.loss.creases(width) else 0.0)
             before = missed
 
     def _leading(self, point: Array, accuracy: float) -> tuple[Array, float]:

@@ -109,10 +109,10 @@ class LocalProblem:
         return float(self.shares @ self.loss.shortfall(z, self.loss.smoothed(width).slope(z)))
 
     def leading(self, beta: Array, width: float) -> "LocalProblem":
-        """A step of the method of multipliers: each row keeps its place on the ramp of the nearest knot, so it has the
-        same slope if its residual is on the knot."""
+        """A step of the method of multipliers: each row keeps its place on the ramp of the nearest crease, so it has
+        the same slope if its residual is on the crease."""
         z = self.residuals(beta) + self.ahead
-        offsets = z - np.array(self.loss.knots)[:, None]
+        offsets = z - np.array(self.loss.creases(width))[:, None]
         nearest = np.abs(offsets).argmin(axis=0)
         return replace(self, ahead=np.clip(offsets[nearest, np.arange(len(z))], -width, width))
 

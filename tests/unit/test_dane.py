@@ -141,6 +141,19 @@ def test_a_category_for_every_few_rows_in_memory_is_proven_at_once(name: str, to
     assert len(solution.history) == 1
 
 
+@pytest.mark.parametrize("bends", [1e-9, 1e-5, 1e-2])
+def test_a_loss_that_bends_in_a_narrow_place_is_proven_at_once(bends: float) -> None:
+    """The loss of Huber is straight for nearly all rows where delta is far smaller than the label."""
+    rng, n = np.random.default_rng(0), 300
+    x, loss = rng.normal(size=(n, 8)), named("huber")
+    label = (x[:, 0] + 0.5 * rng.normal(size=n)) / bends
+    drawn = Sample(SampleRows(x, np.zeros((n, 0), dtype=np.int64), 8), np.ones(n), label, np.ones(n))
+    penalty = L2(1e-3 * bends)
+    solution = dane.solve(RowsOracle(drawn, loss, penalty, EXACT), penalty, Effort(max_passes=4))
+    assert solution.converged
+    assert len(solution.history) <= 2
+
+
 def heap() -> NumpyOracle:
     """One row in five is positive, and the features hardly say which: the best score is about -1 for every row, so that
     the margins of the others lie in a heap on the hinge."""

@@ -109,6 +109,22 @@ def test_a_smoothed_loss_has_no_knots_and_differs_near_them_only(loss: Loss) -> 
     assert loss.smoothed(0.0) is loss
 
 
+@pytest.mark.parametrize("loss", [HUBER, smooth_hinge(0.3), MODIFIED_HUBER])
+def test_a_ramp_that_is_narrower_becomes_one_of_that_width(loss: Loss) -> None:
+    start, end = (change.at for change in loss.changes)
+    half, middle = (end - start) / 2.0, (start + end) / 2.0
+    assert loss.smoothed(half) is loss
+    assert loss.creases(half) == ()
+    wide = loss.smoothed(3.0 * half)
+    assert loss.creases(3.0 * half) == (middle,)
+    assert [change.at for change in wide.changes] == pytest.approx([middle - 3.0 * half, middle + 3.0 * half])
+    z = middle + np.linspace(-9.0, 9.0, 401) * half
+    np.testing.assert_allclose(
+        wide.value(z)[np.abs(z - middle) > 3.0 * half], loss.value(z)[np.abs(z - middle) > 3.0 * half]
+    )
+    assert (loss.shortfall(z, wide.slope(z)) >= -1e-13).all()
+
+
 @every_loss
 @pytest.mark.parametrize("width", [1e-5, 1e-9, 1e-14, 1e-18])
 def test_a_narrow_ramp_ends_at_the_slope_of_the_loss(loss: Loss, width: float) -> None:

@@ -56,8 +56,12 @@ class Loss(ABC):
 
     @abstractmethod
     def smoothed(self, width: float) -> "Loss":
-        """A loss without knots that differs from this one only where a knot is closer than `width`. Its slopes are
+        """A loss without knots that differs from this one only where a crease is closer than `width`. Its slopes are
         between those of this loss. With width 0 it is this loss."""
+
+    def creases(self, width: float) -> tuple[float, ...]:
+        """The knots, and the middles of ramps that are narrower: from afar they are knots."""
+        return self.knots
 
     @property
     @abstractmethod
@@ -214,8 +218,8 @@ class Piecewise(Loss):
         return -inf if first.bend else first.slope, inf if last.bend else last.slope
 
     def smoothed(self, width: float) -> "Piecewise":
-        """Each jump becomes a ramp, from `width` before it to `width` after it."""
-        if not (width and self.knots):
+        """Each jump, and each narrower ramp, becomes a ramp, from `width` before it to `width` after it."""
+        if not (width and self.creases(width)):
             return self
         changes = tuple(sorted(self._ramps(width), key=lambda change: change.at))
         by = changes[0].at - self.start.at
@@ -224,7 +228,7 @@ class Piecewise(Loss):
         return replace(self, start=Piece(changes[0].at, value, slope, self.start.bend), changes=changes)
 
     def _ramps(self, width: float) -> Iterator[Change]:
-        for change in self.changes:
+        for change in self._creased(width):
             if change.jump:
                 by = max(width, NARROWEST * abs(change.at))
                 start, end = change.at - by, change.at + by
@@ -232,6 +236,21 @@ class Piecewise(Loss):
                 yield from (Change(start, bend=bend), Change(end, bend=-bend))
             if change.bend:
                 yield Change(change.at, bend=change.bend)
+
+    def creases(self, width: float) -> tuple[float, ...]:
+        return tuple(change.at for change in self._creased(width) if change.jump)
+
+    def _creased(self, width: float) -> Iterator[Change]:
+        """The changes; where psi bends between two straight pieces, in less than `width` on either side, it jumps."""
+        places = iter(range(len(self.changes)))
+        for n in places:
+            ends, (before, bent, *after) = self.changes[n : n + 2], self.pieces[n : n + 3]
+            is_ramp = bent.bend and after and not (before.bend or after[0].bend or any(end.jump for end in ends))
+            if is_ramp and ends[1].at - ends[0].at < 2.0 * width:
+                next(places)
+                yield Change((ends[0].at + ends[1].at) / 2.0, jump=after[0].slope - before.slope)
+            else:
+                yield self.changes[n]
 
     @property
     def near(self) -> "Near":
