@@ -223,8 +223,8 @@ def _of_values(engine: Engine, query: FeatureQuery, label: Feature, positive: st
     """The label as a target of classes: of two, or of more."""
     if found := _classes(label, [*seen], positive):
         return found
-    code = _sign_of(engine, query, label, positive, [*seen])
-    return Binary(label, code, values=_two_numbers(label, positive, seen))
+    code, chosen = _sign_of(engine, query, label, positive, [*seen])
+    return Binary(label, code, values=_two_numbers(label, chosen, seen))
 
 
 MOST, SHOWN = 100, 4  # classes that are trained; values that a message names
@@ -374,24 +374,24 @@ def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:
 
 def _sign_of(
     engine: Engine, query: FeatureQuery, label: Feature, positive: str | None, values: list[str]
-) -> exp.Expression:
-    """The label as +1, -1 or NULL."""
+) -> tuple[exp.Expression, str]:
+    """The label as +1, -1 or NULL; and its value for +1, as the database spells it."""
     if label.kind == "boolean" and positive is None:
-        return sql.by_truth(label.expression, 1, -1)
+        return sql.by_truth(label.expression, 1, -1), ""
     if not values:  # there are no rows: a caller that needs some complains
-        return exp.cast(exp.null(), exp.DType.INT)
+        return exp.cast(exp.null(), exp.DType.INT), ""
     if len(values) > 2:
         raise _too_many(label, values, query.dialect, positive)
-    if positive is not None:
-        return _sign(label, _as_rounded(engine, _rows(query, label), label, _chosen(label, values, positive)))
-    if label.kind == "numeric" and any({float(v) for v in values} <= usual for usual in ({-1.0, 1.0}, {0.0, 1.0})):
-        return _sign(label, _literal(label, "1"))
-    if len(values) == 1:
+    if label.kind == "numeric" and positive is None and any({float(v) for v in values} <= usual for usual in USUAL):
+        return _sign(label, _literal(label, "1")), "1"
+    if len(values) == 1 and positive is None:
         said = f"the label {label.name} has the value {values[0]!r}"
         raise DataError(said, hint=f"say whether it is the positive class: ⟦positive {values[0]}⟧")
-    return _sign(label, _as_rounded(engine, _rows(query, label), label, _likely(label, values)))
+    chosen = _likely(label, values) if positive is None else _chosen(label, values, positive)
+    return _sign(label, _as_rounded(engine, _rows(query, label), label, chosen)), chosen
 
 
+USUAL = {-1.0, 1.0}, {0.0, 1.0}
 _TRUE = frozenset(("1", "t", "true", "y", "yes"))
 
 
@@ -417,12 +417,12 @@ def _seen(engine: Engine, query: FeatureQuery, label: Feature, positive: str | N
     return dict(sorted(zip(found["text"].tolist(), found["v"].tolist(), strict=True), key=itemgetter(0)))
 
 
-def _two_numbers(label: Feature, positive: str | None, seen: Seen) -> tuple[Any, Any] | None:
+def _two_numbers(label: Feature, positive: str, seen: Seen) -> tuple[Any, Any] | None:
     """The negative and the positive one; None for one that never occurs. Text that is equal for the engine may be
     spelled in several ways."""
     if label.kind != "numeric":
         return None
-    found = {_same(label, text, positive or "1"): value for text, value in seen.items()}
+    found = {_same(label, text, positive): value for text, value in seen.items()}
     return found.get(False), found.get(True)
 
 

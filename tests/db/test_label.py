@@ -106,6 +106,18 @@ def test_of_two_values_one_is_positive(engine: Engine, type: str, values: str, p
     assert unnamed == told(engine, type, values, positive=positive)
 
 
+@pytest.mark.parametrize("numbers", [(1, 2), (0, 5), (-3, 1)])
+def test_a_row_is_predicted_to_be_the_number_that_was_chosen(engine: Engine, numbers: tuple[int, int]) -> None:
+    """Each of 1 and 2 was predicted as the other one, and 5 of 0 and 5 as nothing."""
+    low, high = numbers
+    typed(engine, "CREATE TABLE t (x INT, y INT)")
+    typed(engine, f"INSERT INTO t VALUES (1, {low}), (2, {low}), (8, {high}), (9, {high})")
+    model = train(engine, "m", "SELECT x, y FROM t", training(loss="hinge", lam=0.01))
+    assert model.positive == str(high)
+    found = engine.fetch(predict(engine, model, model.query))
+    assert found["prediction"].tolist() == found["y"].tolist()
+
+
 def test_equal_numbers_of_different_spelling_are_one_value(postgres: Engine) -> None:
     assert told(postgres, "NUMERIC", "(0), (0.0), (1), (1.00)") == (2, 2, 0)
 

@@ -110,7 +110,7 @@ def test_a_smoothed_loss_has_no_knots_and_differs_near_them_only(loss: Loss) -> 
 
 
 @pytest.mark.parametrize("loss", [HUBER, smooth_hinge(0.3), MODIFIED_HUBER])
-def test_a_ramp_that_is_narrower_becomes_one_of_that_width(loss: Loss) -> None:
+def test_a_ramp_that_is_narrower_becomes_one_of_that_width(loss: Piecewise) -> None:
     start, end = (change.at for change in loss.changes)
     half, middle = (end - start) / 2.0, (start + end) / 2.0
     assert loss.smoothed(half) is loss
