@@ -356,8 +356,8 @@ _TABLE = (
         "map",
         (),
         MAPS,
-        f"Turn columns into other columns: {', '.join(MAP_FORMS.values())}, or auto, a spline for every number. "
-        "Repeatable.",
+        f"Turn columns into other columns: {', '.join(MAP_FORMS.values())}, or auto, a spline for every number and, "
+        "where lambda is chosen and they help, trees. Repeatable.",
         (*_TRAIN, "explain"),
     ),
     Option(

@@ -55,6 +55,7 @@ class LabelledRows:
     y: Array  # -1 and 1 of two classes, or a column for each of several; a number of deviation 1
     signed: bool
     grows: NDArray[np.bool_]  # which rows are for trees. The others say how many are good.
+    before: float | None = None  # the time of the first that are not, if rows have times
 
     def is_category(self, name: str) -> bool:
         return self.kinds[name] == "categorical"

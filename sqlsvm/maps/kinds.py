@@ -345,7 +345,7 @@ def resolved(engine: Engine, query: FeatureQuery, maps: Sequence[str], seed: int
 
 
 def _auto(engine: Engine, query: FeatureQuery, seed: int, join: OfJoin) -> Iterator[Asked]:
-    """A spline of each number that has three values or more."""
+    """A spline of each number that has three values or more. Trees that it offers are named (Training.offering)."""
     for column in (column for r in query.relations for column in numbers_of(query, r.alias)):
         asked = Asked(engine, query, seed, f"spline:{column.name}:{KNOTS}", join)
         if asked.different(column, FEWEST) == FEWEST:

@@ -51,6 +51,7 @@ class Mapped:
     booleans: tuple[str, ...] = ()  # those of `columns` that are true or false: to the formulas 1 and 0
     codes: Mapping[str, tuple[Code, ...]] = field(default_factory=dict)
     """Those of `columns` that have categories: to the formulas these numbers, and 0 for all others and for NULL."""
+    before: float | None = None  # with --time: trees know no label of this time or of a later one
 
     @property
     def takes_nulls(self) -> bool:

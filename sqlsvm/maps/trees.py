@@ -30,6 +30,9 @@ def trees(asked: Asked) -> Iterator[Mapped]:
     usable = [f for f in asked.query.features if f.name not in asked.query.sums]
     found = asked.join.labelled([f for f in usable if f.spelling == "exact"], ROWS)
     grows = found.grows
+    if not grows.any():
+        steps.log(NOTE, "note: --map %s: %s has one value, so no rows are before others", asked.map, asked.query.time)
+        return
     codes = {
         name: _codes(values[grows], found.y[grows]) for name, values in found.columns.items() if found.is_category(name)
     }
@@ -54,6 +57,7 @@ def trees(asked: Asked) -> Iterator[Mapped]:
             replaces=False,
             booleans=tuple(name for name in read if found.kinds[name] == "boolean"),
             codes={name: codes[name] for name in read if name in codes},
+            before=found.before,
         )
     if next(place) == 1:
         steps.log(

@@ -318,8 +318,8 @@ def most_of(drawn: Drawn) -> int:
 
 def _choosing(problem: Data, drawn: Drawn) -> Drawn:
     """Without the rows that trees have grown on."""
-    has_trees = any(each.takes_nulls for each in problem.plan.tree.query.maps)
-    return drawn.take(np.flatnonzero(~drawn.grows)) if has_trees else drawn
+    trees = next((each for each in problem.plan.tree.query.maps if each.takes_nulls), None)
+    return drawn.take(np.flatnonzero(~drawn.grows(trees.before))) if trees else drawn
 
 
 def few(drawn: Drawn, most: int, seed: int) -> Drawn:

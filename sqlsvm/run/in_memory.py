@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from sqlsvm.plan.design import OTHER, Coordinate, Design, Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values
 from sqlsvm.plan.target import CODE, Target
-from sqlsvm.query.ir import ENTITY, MARKS, ROW
+from sqlsvm.query.ir import ENTITY, MARKS, ROW, TIME
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.measuring import checked_products, without_flat
 from sqlsvm.solve.arrays import Array, Indices, Mask, Singles
@@ -43,10 +44,23 @@ class Drawn:
     """The number of the row of the label's relation that each is of, if that was asked for."""
     marks: Rows = field(default_factory=dict)  # what each tells of that row (rewrites/marks.py), if the plan says so
 
-    @property
-    def grows(self) -> Mask:
-        """Which rows are for trees: of an entity all or none. The others choose how to train."""
+    def grows(self, before: float | None) -> Mask:
+        """Which rows are for trees: those before a time; else of an entity all or none. The others choose how to
+        train."""
+        if before is not None:
+            return np.asarray(self.marks[TIME] < before)
         return np.asarray(self.marks.get(ENTITY, self.marks[ROW]) % GROWS == 0.0)
+
+    @property
+    def middle(self) -> float | None:
+        """The time before which there is about half of the rows of the label's relation, but not none."""
+        if TIME not in self.marks:
+            return None
+        _, first = np.unique(self.marks[ROW], return_index=True)
+        times = np.sort(self.marks[TIME][first])
+        times = times[: np.count_nonzero(~np.isnan(times))]
+        later = times[times > times[:1]]
+        return float(max(times[len(times) // 2], later[0])) if len(later) else -inf
 
     def take(self, rows: Indices) -> "Drawn":
         marks = {name: values[rows] for name, values in self.marks.items()}

@@ -56,7 +56,7 @@ class Idle(Helping):
         )
 
     def of(self, training: Training) -> Training:
-        return training.without_trees
+        return training.with_maps(self.maps)
 
 
 def idle(

@@ -1,8 +1,9 @@
 """The maps that options ask for, with their constants: facts about the data, or learned from rows with their labels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from sqlsvm.maps.mapped import Mapped, known
 from sqlsvm.neural.training import Examples
 from sqlsvm.options import INDICATOR, MEANS, NUMBER_LOSSES, ClassWeights
 from sqlsvm.plan.design import OTHER, without_other
+from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.plan.preflight import ProblemOptions, naming_features
 from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.plan.target import Target, numbers_in
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import TIME
 from sqlsvm.query.rewrites import rewritten
+from sqlsvm.query.rewrites.meet import finds
 from sqlsvm.query.rewrites.split import HeldOut, grouped, marked, telling
 from sqlsvm.run.components import axes_of
 from sqlsvm.run.data import Data, prepared
@@ -45,14 +49,14 @@ def examples_of(
     held: HeldOut | None = None,
 ) -> tuple[ExamplesOf, LabelledOf]:
     """Rows that are held out are none. Of networks, all classes have as many examples, and none has a NULL. Of trees,
-    half of the rows are examples: the others choose how to train."""
+    half of the rows are examples, the earlier half if they have times: the others choose how to train."""
     if isinstance(options, Training) and options.takes_numbers and numbers_in(facts.engine, query):
         options = options.of_numbers()
     weights: ClassWeights = "none" if options.loss in NUMBER_LOSSES else "balanced"
     bare = replace(options, map=(), top=(), by=None, constrain=(), **HOW)
     of_networks = replace(bare, nulls="drop", class_weight=weights)
     of_trees = replace(bare, nulls="mean" if options.nulls in MEANS else "drop")
-    by = options.split_by if isinstance(options, Training) else None
+    by, gap = (options.split_by, options.gap) if isinstance(options, Training) else (None, None)
 
     def examples(columns: Sequence[Feature], size: int) -> Examples:
         rows = replace(marked(held)(query, facts), features=tuple(columns))
@@ -63,7 +67,11 @@ def examples_of(
         rows = replace(rewritten(query, facts, marked(held), telling(by)), features=tuple(columns))
         with _opened(facts, rows, of_trees, offload, held) as problem:
             problem = replace(problem, plan=problem.plan.telling)
-            return _labelled(problem, drawn_sample(problem, int(min(GROWS * size, problem.rows)), seed), columns)
+            drawn, time = drawn_sample(problem, int(min(GROWS * size, problem.rows)), seed), query.time
+            if (before := drawn.middle) is not None and time:
+                far = drawn.grows(before - time.span(gap)) | (drawn.marks[TIME] >= before)
+                drawn = drawn.take(np.flatnonzero(far))
+            return _labelled(problem, drawn, columns, before, partial(finds, rows, facts))
 
     return examples, labelled
 
@@ -81,8 +89,11 @@ def _opened(
         yield prepared_part(work, rows, options, held, "train") if held else prepared(work, rows, options)
 
 
-def _labelled(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> LabelledRows:
-    """In an order that does not depend on how they were read."""
+def _labelled(
+    problem: Data, drawn: Drawn, columns: Sequence[Feature], before: float | None, finds: Callable[[str, str], bool]
+) -> LabelledRows:
+    """In an order that does not depend on how they were read. A bag has the columns of each relation of which its rows
+    find one row, also of those that fold into another one."""
     design, target = problem.plan.design, problem.plan.design.target
     nulls = {c.feature: c.column for c in design.coordinates if c.role == "missing"}
     found: dict[str, Values] = {}
@@ -103,11 +114,15 @@ def _labelled(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> Labell
     order = np.lexsort((*keys, *y.T))
     relations = {f.name: f.relation for f in columns}
     by_label = sorted(plan.bags, key=lambda bag: plan.label_node not in bag.nodes)
-    aliases = [{alias for node in bag.nodes for alias in plan.tree.nodes[node]} for bag in by_label]
-    own = [[name for name in found if relations[name] in each] for each in aliases]
+    own = [[name for name in found if _has(plan, bag, relations[name], finds)] for bag in by_label]
     columns_of = {name: found[name][order] for each in own for name in each}
     signed, bags = target.signed or target.classes > 0, [each for each in own if each]
-    return LabelledRows(columns_of, kinds, bags, y[order], signed, drawn.grows[order])
+    return LabelledRows(columns_of, kinds, bags, y[order], signed, drawn.grows(before)[order], before)
+
+
+def _has(plan: Plan, bag: Bag, alias: str, finds: Callable[[str, str], bool]) -> bool:
+    aliases = [alias for node in bag.nodes for alias in plan.tree.nodes[node]]
+    return alias in aliases or any(finds(core, alias) for core in plan.tree.nodes[bag.core])
 
 
 def _examples(problem: Data, drawn: Drawn, columns: Sequence[Feature]) -> Examples:

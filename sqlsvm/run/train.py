@@ -72,6 +72,7 @@ def train_each(
     def made(trainings: Mapping[str, Training], maps: tuple[Mapped, ...] = ()) -> list[Model]:
         for forgets in (forget, *(keeping.forget for keeping in continuations.values())):
             forgets()
+        trainings = {name: each.offering for name, each in trainings.items()}
         training, before = next(iter(trainings.values())), maps or maps_before(text, trainings, continuations)
         with choice_of(trainings, StatementError):
             query = query_of(engine, text, training, before)
@@ -164,6 +165,7 @@ def _settled(engine: Engine, text: str, trainings: Mapping[str, Training]) -> Tr
     (training,) = trainings.values()
     if not (training.chooses or training.takes_numbers):
         return training
+    trainings = {"": (training := training.offering)}
     with choice_of(trainings, StatementError):
         query = query_of(engine, text, training)
         with reading(engine, query, Clock()) as (work, query):

@@ -5,7 +5,7 @@ in a new snapshot: after an error a transaction of PostgreSQL takes no more stat
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -13,6 +13,7 @@ from math import sqrt
 from typing import Any, ParamSpec, TypeVar, cast
 
 from sqlsvm.errors import ConnectionLost, MovedError
+from sqlsvm.maps.mapped import KNOWN, Mapped
 from sqlsvm.measures import NUMBER, deciding
 from sqlsvm.model.model import Model
 from sqlsvm.options import AUTO as AUTO_WORD
@@ -33,7 +34,7 @@ from sqlsvm.options import (
 from sqlsvm.plan.constraints import constraint, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Folds, HeldOut, OfFold, holdout_of
-from sqlsvm.rules import CUTS, LEARNS, refuse
+from sqlsvm.rules import CUTS, GROWS, LEARNS, refuse
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
@@ -196,13 +197,20 @@ class Training(Effort, ProblemOptions):
 
     def as_chosen(self, model: Model) -> "Training":
         """With what a model has where it is auto."""
-        found = self.like(model).settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
-        found = found if any(each.takes_nulls for each in model.maps) else found.without_trees
+        found, grown = self.like(model).offering, any(each.takes_nulls for each in model.maps)
+        found = found.with_maps(model.maps) if found.map in GROWS and not grown else found
+        found = found.settled(model.loss, getattr(model, self.strength_chosen or LAMBDA))
         return replace(found, cut=model.chosen.cut if model.chosen else None)
 
     @property
-    def without_trees(self) -> "Training":
-        return replace(self, map=tuple(each for each in self.map if not each.startswith("trees")))
+    def offering(self) -> "Training":
+        """With trees, if the maps are up to it and rows not seen are asked whether trees are of use."""
+        offers = AUTO_WORD in self.map and self.chooses and not (self.by or self.map in GROWS)
+        return replace(self, map=(*self.map, TREES)) if offers else self
+
+    def with_maps(self, maps: Sequence[Mapped]) -> "Training":
+        """With these, as they were made: nothing more is on offer."""
+        return replace(self, map=tuple(each.map for each in maps if not each.map.startswith(KNOWN)))
 
     def with_default(self, why: str) -> "Training":
         """What is not named is not chosen."""
@@ -261,7 +269,7 @@ class Training(Effort, ProblemOptions):
     @property
     def learns_in_folds(self) -> bool:
         """Has each fold a network of its own?"""
-        return bool(self.folds) and self.fold is None and self.map in LEARNS
+        return bool(self.folds) and self.fold is None and self.offering.map in LEARNS
 
     @property
     def shares_folds(self) -> bool:
@@ -274,6 +282,7 @@ class Training(Effort, ProblemOptions):
         return holdout_of(self.kept)
 
 
+TREES = "trees"
 P = ParamSpec("P")
 T = TypeVar("T")
 Trainings = Mapping[str, Training]

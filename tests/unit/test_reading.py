@@ -204,7 +204,7 @@ FIELDS = {
     | {"label_width", "l1", "threshold", "share", "typed", "names", "zone", "schema", "name", "oids", "owner"},
     20: _FORM_20,
     21: _FORM_20 | {"cut"},
-    22: _FORM_20 | {"cut", "codes"},
+    22: _FORM_20 | {"cut", "codes", "before"},
 }
 """In form 3 a category may be that of all other values, too. In form 15 a group may have what its folds measured, in
 form 17 classes."""
