@@ -17,17 +17,13 @@ from sqlsvm.query.rows import met_rows_of
 
 def working_tables(plan: Plan) -> Iterator[Statement]:
     yield from prepare_derived(plan.tree.query)
-    yield from _dictionaries(plan)
+    for d in plan.design.dictionaries:
+        if not d.listed or d.limited:
+            yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
     for node in sorted(plan.copied, key=lambda node: node == plan.label_node):
         yield statement(f"rows of {plan.tree.name(node)}", copy(plan, node), node_table(node))
     for v in sorted({v for link in plan.links for v in link.edge.on}):
         yield statement(f"codes of variable {v}", _codes(plan, v), codes_table(v))
-
-
-def _dictionaries(plan: Plan) -> Iterator[Statement]:
-    for d in plan.design.dictionaries:
-        if not d.listed or d.limited:
-            yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
 
 
 def _codes(plan: Plan, v: int) -> exp.Select:
@@ -43,14 +39,9 @@ def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     statement counts them itself, so its text does not depend on how many categories there are."""
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
     place = sql.plus(len(plan.design.coordinates), *before, sql.row_number("v"))
-    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(_values(plan, d), "d"))
-
-
-def _values(plan: Plan, d: Dictionary) -> exp.Select:
-    if d.limited:
-        return most_frequent(plan.tree, d)
-    values = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
-    return sql.distinct(sql.derived(values, "r"))
+    rows = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
+    values = most_frequent(plan.tree, d) if d.limited else sql.distinct(sql.derived(rows, "r"))
+    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(values, "d"))
 
 
 def _size_of(d: Dictionary) -> exp.Expression:
@@ -60,7 +51,12 @@ def _size_of(d: Dictionary) -> exp.Expression:
 
 
 def copy(plan: Plan, node: int) -> exp.Select:
-    return _merged(plan, node) if node in plan.merged else _rows(plan, node)
+    """If it is merged, equal rows are there once, with their number, or the sum of their weights, as w."""
+    found = _rows(plan, node)
+    if node not in plan.merged:
+        return found
+    size = sql.total("w") if "w" in found.named_selects else sql.count()
+    return sql.grouped(sql.columns(n for n in found.named_selects if n != "w"), [(size, "w")], sql.derived(found, "r"))
 
 
 def _rows(plan: Plan, node: int) -> exp.Select:
@@ -76,10 +72,3 @@ def _rows(plan: Plan, node: int) -> exp.Select:
         name = node_table(child)
         kept = sql.join(kept, sql.derived(counts.entries(child, edge), name), sql.same(map(key, edge.on), own, name))
     return sql.where(kept, *(sql.not_null(sql.column(k, own)) for k in sorted(keys)))
-
-
-def _merged(plan: Plan, node: int) -> exp.Select:
-    """Equal rows once, with their number, or the sum of their weights, as w."""
-    found = _rows(plan, node)
-    size = sql.total("w") if "w" in found.named_selects else sql.count()
-    return sql.grouped(sql.columns(n for n in found.named_selects if n != "w"), [(size, "w")], sql.derived(found, "r"))

@@ -76,7 +76,8 @@ def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iter
         if node in above:
             yield statement(f"drawn rows of {name}", hit, table)
         rows = sql.table(table) if node in above else sql.derived(hit, table)
-        yield statement(f"sample of {name}", _answer(plan, node, rows, apart and parent is None))
+        found = sql.select(sql.columns([J, *([CLUSTER] if apart and parent is None else [])], table), rows)
+        yield statement(f"sample of {name}", with_values(plan, found, {node: table}))
 
 
 def intervals_table(node: int) -> str:
@@ -183,7 +184,9 @@ def _hit(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
     shared = keys_of(parent)
     last = sql.window(sql.largest("number"), shared, ["place", "kind"], running=True)
-    merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
+    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind"), (sql.column("number"), "number")]
+    starts = sql.select([*sql.columns(shared), *place, (_no_number(), J)], sql.table(intervals_table(node)))
+    merged = sql.derived(sql.union_all(starts, _points(node, parent)), "m")
     looked_up = sql.select([*sql.columns([J, *shared]), (last, "number")], merged)
     return sql.where(_with_row(plan, node, parent, looked_up), sql.not_null(sql.column(J, "h")))
 
@@ -203,11 +206,6 @@ def _with_row(plan: Plan, node: int, parent: Edge, looked_up: exp.Select) -> exp
     columns = [*sql.columns([J], "h"), *sql.columns(columns_of(plan, node), intervals)]
     picked = sql.select(columns, sql.derived(looked_up, "h"))
     return sql.join(picked, sql.table(intervals), sql.same([*keys_of(parent), "number"], "h", intervals))
-
-
-def _starts(node: int, shared: list[str]) -> exp.Select:
-    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind"), (sql.column("number"), "number")]
-    return sql.select([*sql.columns(shared), *place, (_no_number(), J)], sql.table(intervals_table(node)))
 
 
 def _points(node: int, parent: Edge) -> exp.Select:
@@ -236,13 +234,6 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     columns = [*sql.columns([J], above), *sql.columns(columns_of(plan, node), "n")]
     found = sql.select(columns, sql.table(above))
     return sql.join(found, source(plan, node, "n"), sql.same(keys_of(parent), above, "n"))
-
-
-def _answer(plan: Plan, node: int, drawn: exp.Expr, clustered: bool) -> exp.Select:
-    """SELECT j, y, x.., category numbers FROM what was drawn of a node"""
-    name = drawn_table(node)
-    found = sql.select(sql.columns([J, *([CLUSTER] if clustered else [])], name), drawn)
-    return with_values(plan, found, {node: name})
 
 
 HIT = "sqlsvm_hit"  # the hashes of the rows that are drawn, and how often
@@ -274,7 +265,10 @@ def sample(
         rows = with_hash(columns, source(plan, core, "r"), hashed)
         if twice:
             yield statement("hashes that points hit", _hit_hashes(plan, rows), HIT)
-            found = sql.fenced(_with_hash(columns, rows))
+            # rows with the same hash are equal, and one of them stands for all
+            names = [*sql.columns(columns, "l"), *sql.columns([TIMES], HIT)]
+            hit = sql.join(sql.select(names, sql.derived(rows, "l")), sql.table(HIT), sql.same([HASH], "l", HIT))
+            found = sql.fenced(hit.distinct(copy=False))
         else:
             found = sql.fenced(_hit_at_numbers(plan, columns, sql.derived(rows, "r"), sql.row_number(HASH)))
     yield statement(f"sample {plan.label_node}", met(plan, found, core))
@@ -312,13 +306,6 @@ def _hit_hashes(plan: Plan, rows: exp.Select) -> exp.Select:
     hashes = sql.derived(rows.select(*only, append=False), "r")
     hit = sql.derived(_hit_at_numbers(plan, [HASH], hashes, sql.row_number(HASH)), "h")
     return sql.grouped(sql.columns([HASH]), sql.totals([TIMES]), hit)
-
-
-def _with_hash(columns: Sequence[str], rows: exp.Select) -> exp.Select:
-    """SELECT columns, times FROM the root's rows with these hashes. Those with the same hash are equal, and one of them
-    stands for all."""
-    found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], HIT)], sql.derived(rows, "l"))
-    return sql.join(found, sql.table(HIT), sql.same([HASH], "l", HIT)).distinct(copy=False)
 
 
 def _hit_at_numbers(plan: Plan, columns: Sequence[str], rows: exp.Expr, number: exp.Expression) -> exp.Select:

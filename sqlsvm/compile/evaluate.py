@@ -38,12 +38,11 @@ LONGEST_LIST = 1e7  # pairs of entries that may meet at the centre for an exact 
 def list_of_rows(plan: Plan) -> Statement:
     """One bag: SELECT p AS s, SUM(w) of each label FROM scored rows GROUP BY s. Where the label is a number, s is the
     residual label - p, and there is one count."""
-    if not plan.design.target.signed:
-        return _residuals(plan)
-    rows = scored(plan, plan.bags[0].core)
-    y = sql.column(CODE)
-    entry: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE), (weight_of(rows), COUNT)]
-    return _listed(sql.select(entry, sql.derived(rows, "r")).where(sql.not_null(y)))
+    rows, y, p = scored(plan, plan.bags[0].core), sql.column(CODE), sql.column("p")
+    signed = plan.design.target.signed
+    entry: Named = [(p, "s"), (tie_of(plan, y), TIE)] if signed else [(sql.minus(y, p), "s")]
+    found = sql.select([*entry, (weight_of(rows), COUNT)], sql.derived(rows, "r")).where(sql.not_null(y))
+    return _listed(found) if signed else statement("residuals of the join", found, LIST)
 
 
 def towards_centre(plan: Plan) -> Iterator[Statement]:
@@ -77,15 +76,6 @@ def _by_class(count: exp.Expression, added: Callable[[exp.Expression], exp.Expre
 
 def _messages(plan: Plan) -> Messages:
     return Messages(plan, ties=plan.design.target.signed)
-
-
-def _residuals(plan: Plan) -> Statement:
-    """SELECT label - p AS s, w AS c FROM scored rows."""
-    y = sql.column(CODE)
-    rows = scored(plan, plan.bags[0].core)
-    entry: Named = [(sql.minus(y, "p"), "s"), (weight_of(rows), COUNT)]
-    found = sql.select(entry, sql.derived(rows, "r")).where(sql.not_null(y))
-    return statement("residuals of the join", found, LIST)
 
 
 def sums_of_residuals() -> Asked[dict[str, float]]:
@@ -188,13 +178,10 @@ def moved_area() -> Asked[float]:
 
 
 def _area(places: exp.Expr, at: str) -> Asked[float]:
-    ranked = sql.select([(sql.product("positive", _below(at)), "area")], places)
+    # negatives below a place; those at the place count half
+    below = sql.minus(sql.window(sql.total("negative"), [], [at], running=True), sql.product(0.5, "negative"))
+    ranked = sql.select([(sql.product("positive", below), "area")], places)
     return asked("area", sql.select([(sql.sum_or_zero("area"), "area")], sql.derived(ranked, "r")), one_number)
-
-
-def _below(at: str) -> exp.Expression:
-    """How many negatives are below a place. Those at the place count half."""
-    return sql.minus(sql.window(sql.total("negative"), [], [at], running=True), sql.product(0.5, "negative"))
 
 
 def histogram(bins: int) -> Asked[Array]:

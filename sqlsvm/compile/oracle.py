@@ -83,14 +83,11 @@ def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Stateme
     met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
         far = reach(plan, even=tally.even)
-        near = lines.near(messages, int(far), NEAR) if lines else [messages.near(NEAR, _around(far))]
+        # residuals of the hinge as far as that from 0. If they are even, they are half a bucket below z
+        around = [sql.select([(sql.integer(i), "z")]) for i in range(-floor(far), ceil(far) + 1)]
+        near = lines.near(messages, int(far), NEAR) if lines else [messages.near(NEAR, around)]
         met += [*near, *(rounding(plan, bag) for bag in plan.bags if plan.scored(bag))]
     yield from messages.exchange(met)
-
-
-def _around(reach: float) -> list[exp.Query]:
-    """SELECT z, for residuals of the hinge as far as that from 0. If they are even, they are half a bucket below z."""
-    return [sql.select([(sql.integer(i), "z")]) for i in range(-floor(reach), ceil(reach) + 1)]
 
 
 def totals_name(plan: Plan) -> str:

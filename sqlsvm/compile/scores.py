@@ -162,7 +162,7 @@ class Scoring:
             else:
                 wanted = {v for v in keys if homes[v] == _alias(child)}
                 yield self._folded(child, edge, sorted({*edge.on, *wanted}))
-        yield from (self._listed(d) if d.listed else self._by_table(d) for d in self.plan.dictionaries(node))
+        yield from map(self._category, self.plan.dictionaries(node))
 
     def _homes(self, node: int) -> dict[int, str]:
         """Where the keys of a node are read: in its own rows, or else in the first of its children that has them."""
@@ -201,14 +201,11 @@ class Scoring:
             joined=(sql.derived(sql.fenced(found), f), meet, ""),
         )
 
-    def _listed(self, d: Dictionary) -> Part:
-        return Part(lambda v: [d.listing(lambda n: self._term(v.at(sql.integer(n))), ROW, sql.number(0))])
-
-    def _by_table(self, d: Dictionary) -> Part:
-        def terms(v: Vector) -> list[exp.Expression]:
-            return [sql.or_zero(self._term(v.at(place_in_table(d, ROW))))]
-
-        return Part(terms, joined=(*in_table(d, ROW), "left"))
+    def _category(self, d: Dictionary) -> Part:
+        if d.listed:
+            return Part(lambda v: [d.listing(lambda n: self._term(v.at(sql.integer(n))), ROW, sql.number(0))])
+        place = place_in_table(d, ROW)
+        return Part(lambda v: [sql.or_zero(self._term(v.at(place.copy())))], joined=(*in_table(d, ROW), "left"))
 
     def _term(self, *factors: exp.Expression) -> exp.Expression:
         return self.bend(sql.product(*factors))

@@ -206,9 +206,14 @@ class _Rows:
                 yield from self._between(self._named(column), *(float(end) if end else None for end in (low, high)))
             case "fair":
                 column, rho = _last(rest)
-                yield from self._fair(column, float(rho))
+                said, covariance = f"covariance of {column} and the score", self.covariances[column]
+                yield _Row(f"{said} <= {float(rho):g}", -covariance, float(rho))
+                yield _Row(f"{said} >= {-float(rho):g}", covariance, float(rho))
             case "custom":
-                yield from self._custom(json.loads(_inlined(text).partition(":")[2]))
+                rows = json.loads(_inlined(text).partition(":")[2])
+                if not isinstance(rows, list):
+                    raise OptionError("the rows of custom are no list", hint=FORM)
+                yield from (each for n, row in enumerate(rows, 1) for each in self._one(row, f"row {n} of custom"))
 
     def _weights(self) -> list[Element]:
         return [e for e in self.scaling.elements() if e.feature]
@@ -239,21 +244,10 @@ class _Rows:
             both = way * (self._only(after) - self._only(before))
             yield _Row(f"{_said(after)} {less} {_said(before)}", both, 0.0)
 
-    def _fair(self, column: str, rho: float) -> Iterator[_Row]:
-        covariance = self.covariances[column]
-        yield _Row(f"covariance of {column} and the score <= {rho:g}", -covariance, rho)
-        yield _Row(f"covariance of {column} and the score >= {-rho:g}", covariance, rho)
-
     def _only(self, e: Element) -> Array:
         found = np.zeros(self.scaling.design.size)
         found[e.index] = 1.0
         return found
-
-    def _custom(self, rows: Any) -> Iterator[_Row]:
-        if not isinstance(rows, list):
-            raise OptionError("the rows of custom are no list", hint=FORM)
-        for place, row in enumerate(rows, 1):
-            yield from self._one(row, f"row {place} of custom")
 
     def _one(self, row: Any, name: str) -> Iterator[_Row]:
         ends = {"at_least": 1.0, "at_most": -1.0}

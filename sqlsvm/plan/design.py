@@ -269,10 +269,8 @@ def _few(categories: Sequence[object]) -> bool:
 
 def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
     values = _values(catalog, feature)
-    if values.dtype.kind == "O":
-        _check_collation(catalog, feature)
-    if values.dtype.kind == "f":
-        _check_digits(catalog, feature)
+    if check := {"O": _check_collation, "f": _check_digits}.get(values.dtype.kind):
+        check(catalog, feature)
     return as_categories(values)
 
 
@@ -309,7 +307,8 @@ def _check_digits(catalog: Catalog, feature: Feature) -> None:
     if column.type in catalog.engine.abilities.inexact:
         return
     texts = catalog.engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(query, "d")))["v"]
-    lost = next((text for text in texts.tolist() if not _is_double(text)), None)
+    exact = ((text, Decimal(text)) for text in texts.tolist())
+    lost = next((text for text, value in exact if value.is_finite() and value != Decimal(repr(float(text)))), None)
     if lost is not None:
         own = feature.expression.sql(catalog.query.dialect)
         said = f"the category {lost} of {feature.name} has more digits than a double"
@@ -322,12 +321,6 @@ def _larger(catalog: Catalog, alias: str) -> frozenset[str]:
     for the same in a smaller relation costs more, and hardly leaves a category out."""
     rows = catalog.rows(alias)
     return frozenset(r.alias for r in catalog.query.relations if r.alias != alias and catalog.rows(r.alias) >= rows)
-
-
-def _is_double(text: str) -> bool:
-    """Does a double keep all digits of this decimal?"""
-    exact = Decimal(text)
-    return not exact.is_finite() or exact == Decimal(repr(float(text)))
 
 
 def dictionary_values(

@@ -340,8 +340,13 @@ def read_label_values(
     if found is None:
         columns = [(target.code.copy(), "s"), (target.label.value.copy(), "v")]
         rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
-        if target.classes:
-            return _values_of_codes(engine, rows)
+        if (
+            target.classes
+        ):  # values that are equal for the engine have one code: the least of their texts stands for them
+            s, v = sql.column("s"), sql.column("v")
+            each = sql.grouped(sql.columns(["s"]), [(sql.smallest(v), "v")], rows).where(sql.not_null(s))
+            values = engine.fetch(each.order_by(s.copy()))["v"].tolist()
+            return tuple(int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
         found = _two_values(engine, rows)
     if not (shortest and is_single(engine, query, target.label)):
         return found
@@ -362,14 +367,6 @@ def _two_values(engine: Engine, rows: exp.Expr) -> tuple[Any, Any]:
     if negative is None and isinstance(positive, bool):
         negative = not positive  # of the pairs of a ranking all are true
     return negative, positive
-
-
-def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:
-    """Values that are equal for the engine have one code: the least of their texts stands for them."""
-    s, v = sql.column("s"), sql.column("v")
-    found = sql.grouped(sql.columns(["s"]), [(sql.smallest(v), "v")], rows).where(sql.not_null(s))
-    values = engine.fetch(found.order_by(s.copy()))["v"].tolist()
-    return tuple(int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
 
 
 def _sign_of(

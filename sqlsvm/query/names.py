@@ -126,8 +126,13 @@ class Scope:
         return tuple(self.meaning(column.args[key]) for key in ("catalog", "db", "table") if column.args.get(key))
 
     def _relation(self, path: tuple[str, ...]) -> str | None:
-        tails = (s.alias for s in self.sources if path == (s.alias,) or (len(path) > 1 and _is_tail(path, s)))
-        return next(tails, None)
+        """`air.flights.x` means the relation written as `air.flights` or as `flights`, if it has no other alias."""
+        for source in self.sources:
+            shorter = min(len(path), len(source.path))
+            is_tail = shorter > 0 and source.alias == path[-1] and path[-shorter:] == source.path[-shorter:]
+            if path == (source.alias,) or (len(path) > 1 and is_tail):
+                return source.alias
+        return None
 
     def _as_field(self, column: exp.Column, path: tuple[str, ...]) -> str | None:
         """The hint for `addr.city` where addr is a column: without parentheses addr is read as a relation."""
@@ -155,12 +160,6 @@ class Scope:
         if not column.args.get("table") and wanted in [source.alias for source in self.sources]:
             return f"{wanted} is a relation: name one of its columns"
         return nearest(wanted, names) or f"the columns here are {', '.join(names[:8])}{', ...' * (len(names) > 8)}"
-
-
-def _is_tail(path: tuple[str, ...], source: Source) -> bool:
-    """`air.flights.x` means the relation written as `air.flights` or as `flights`, if it has no other alias."""
-    shorter = min(len(path), len(source.path))
-    return shorter > 0 and source.alias == path[-1] and path[-shorter:] == source.path[-shorter:]
 
 
 def distinct(names: Sequence[str], meaning: Callable[[str], str]) -> list[str]:

@@ -54,7 +54,9 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, Sent, FormError | None]
     tokens = _statement(_tokens(text, dialect))
     try:
         query = _query(_tree(tokens, text, dialect), dialect)
-        _check_tables(1 + len(query.args.get("joins") or []))
+        if (size := 1 + len(query.args.get("joins") or [])) > MOST_TABLES:
+            said = f"the query reads {size:,} tables, and at most {MOST_TABLES:,} are planned for"
+            raise QueryError(said, hint="join some of them in a table or a view of your own")
         check_features(len(query.selects) - _OTHERS)
         for node in query.walk():
             node.pop_comments()
@@ -65,7 +67,10 @@ def _parsed(text: str, dialect: str) -> tuple[exp.Query, Sent, FormError | None]
         refusal = _refusal(turned(query), dialect)
         if LANGUAGES[dialect].names_files and isinstance(query, exp.Select) and query.args.get("from_"):
             _name_files(query)
-        _name_collations(query)
+        for collate in list(query.find_all(exp.Collate)):
+            # sqlglot reads the s.c of COLLATE s.c, and the NOCASE.NOACCENT of DuckDB, as columns. They are not.
+            if isinstance(collate.expression, exp.Column):
+                collate.set("expression", exp.Dot.build([part.copy() for part in collate.expression.parts]))
         sql.keep_names(query)
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
@@ -78,12 +83,6 @@ def _refusal(query: exp.Query, dialect: str) -> FormError | None:
     except FormError as error:
         return error
     return None
-
-
-def _check_tables(size: int) -> None:
-    if size > MOST_TABLES:
-        said = f"the query reads {size:,} tables, and at most {MOST_TABLES:,} are planned for"
-        raise QueryError(said, hint="join some of them in a table or a view of your own")
 
 
 def _tokens(text: str, dialect: str) -> list[Token]:
@@ -190,13 +189,6 @@ def _name_files(select: exp.Select) -> None:
     for item in from_items(select):
         if isinstance(item, exp.Table) and not item.args.get("alias") and (match := _FILE.search(item.name)):
             item.set("alias", exp.TableAlias(this=exp.to_identifier(match[1], quoted=True)))
-
-
-def _name_collations(select: exp.Query) -> None:
-    """sqlglot reads the s.c of COLLATE s.c, and the NOCASE.NOACCENT of DuckDB, as columns. They are not."""
-    for collate in list(select.find_all(exp.Collate)):
-        if isinstance(collate.expression, exp.Column):
-            collate.set("expression", exp.Dot.build([part.copy() for part in collate.expression.parts]))
 
 
 def _query(tree: exp.Expr, dialect: str) -> exp.Query:

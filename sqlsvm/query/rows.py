@@ -118,15 +118,10 @@ def render(query: FeatureQuery, outputs: Outputs | None = None) -> exp.Select:
             pending = [e for e in pending if e not in ready]
             on, kind = [_equal(e) for e in ready], ""
         found = sql.join(found, item(relation), [condition.copy() for condition in on], kind)
-    _keep_case(found)
+    for output in found.selects:  # two of them may be x and "X"
+        if output.alias != output.alias.lower():
+            output.args["alias"].set("quoted", True)
     return sql.where(found, *(condition.copy() for condition in (*where, *map(_equal, pending), *late)))
-
-
-def _keep_case(found: exp.Select) -> None:
-    """Two outputs may be x and "X"."""
-    for item in found.selects:
-        if item.alias != item.alias.lower():
-            item.args["alias"].set("quoted", True)
 
 
 def _equal(equality: Equality) -> exp.Expression:

@@ -132,16 +132,10 @@ def joined(schema: Schema, table: Table, depth: int = DEPTH, around: str | None 
         reached, before = [], reached
         for source, each in before:
             for key in schema.refers(each):
-                step = _step(schema, source, key, taken)
-                steps.append(step)
-                reached.append((step.alias, step.table))
+                of, own = schema.table(key.of), re.sub(r"(_?id|_?key)$", "", key.columns[-1], flags=re.I)
+                steps.append(Step(source, key, of, unused([word(of.name), word(own)], taken)))
+                reached.append((steps[-1].alias, of))
     return Joined(alias, table, tuple(steps[:MOST]))
-
-
-def _step(schema: Schema, source: str, key: ForeignKey, taken: set[str]) -> Step:
-    table = schema.table(key.of)
-    alias = unused([word(table.name), word(re.sub(r"(_?id|_?key)$", "", key.columns[-1], flags=re.I))], taken)
-    return Step(source, key, table, alias)
 
 
 def unused(wanted: Sequence[str], taken: set[str]) -> str:

@@ -86,7 +86,8 @@ def looked(engine: Engine, rows: Joined, values: Sequence[Value]) -> list[Looked
     if not outputs:
         return []
     found = engine.fetch(rows.select(outputs).limit(READ))
-    columns = [_read(found[f"c{n}"], value) for n, value in enumerate(values)]
+    types = [object if value.column.kind == "categorical" else float for value in values]
+    columns = [np.asarray(found[f"c{n}"], dtype=type) for n, type in enumerate(types)]
     at = {(value.alias, value.column.name): n for n, value in enumerate(values)}
     different = {step.alias: _different(columns, at, step) for step in rows.steps}
     return [
@@ -120,12 +121,6 @@ def _plain(value: Value) -> exp.Expression:
     if kind == "numeric":
         return sql.double(own)
     return seconds(own) if kind in DATES else sql.double(sql.case(sql.not_null(own), 1))
-
-
-def _read(values: Values, value: Value) -> Values:
-    if value.column.kind == "categorical":
-        return values.astype(object)
-    return np.asarray(values, dtype=float)
 
 
 def seconds(value: exp.Expression) -> exp.Expression:
@@ -164,7 +159,8 @@ def _tells_known(values: Values, labels: Values, rows: int) -> bool:
         return False
     if len(found := np.unique(labels)) == 2:
         return _orders(values, labels == found[1])
-    return labels.dtype.kind == "f" and _goes_along(values, labels)
+    varies = labels.dtype.kind == "f" and np.ptp(values) > 0 and np.ptp(labels) > 0
+    return bool(varies and abs(np.corrcoef(values, labels)[0, 1]) >= 0.999)
 
 
 def _decides(values: Values, labels: Values) -> bool:
@@ -186,12 +182,6 @@ def _orders(values: Values, positive: Values) -> bool:
     ties, _ = ranks(-values, 1.0 - yes, yes)
     pairs = yes.sum() * (1 - yes).sum()
     return bool(max(yes @ below, yes @ ties) / pairs >= NEARLY)
-
-
-def _goes_along(values: Values, labels: Values) -> bool:
-    if np.ptp(values) == 0 or np.ptp(labels) == 0:
-        return False
-    return bool(abs(np.corrcoef(values, labels)[0, 1]) >= 0.999)
 
 
 @dataclass(frozen=True)

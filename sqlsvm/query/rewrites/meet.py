@@ -218,14 +218,10 @@ class _Meeting:
             rows = sql.join(rows, _rows(self.query.relation(other)), equal, "left")
         keys = (Key(self.query.relation(step.relation).partners, step.key) for step in steps)
         query = replace(query, relied=(*query.relied, *(key for key in keys if key not in query.relied)))
-        more = (replace(self._column(c), name=name) for c, name in new.items())
+        found = ((self.query.relation(c.table).column(c), name) for c, name in new.items())
+        more = (replace(column, name=name) for column, name in found if column)
         changed = replace(relation, source=sql.aliased(rows, alias), columns=(*relation.columns, *more))
         return query.with_relation(replace(changed, brought=Brought(old.source, path, names))), names
-
-    def _column(self, column: exp.Column) -> Column:
-        found = self.query.relation(column.table).column(column)
-        assert found
-        return found
 
 
 def _over(alias: str, expression: exp.Expression, names: Names) -> exp.Expression:

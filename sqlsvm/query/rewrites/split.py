@@ -197,17 +197,12 @@ class Folds:
             columns = _told(query, self.by) or deciding(query, self.by, facts)
             found = row_hash(query, facts, columns, self.seed, self.number)
             return Split(exp.cast(exp.Abs(this=found), exp.DType.INT), self.rounds)
-        forward = self._forward(query, query.time, facts)
-        return Split(forward.part(query.time.value), forward.rounds)
-
-    def _forward(self, query: FeatureQuery, time: Moment, facts: Facts) -> "Forward":
-        """At least two rounds: of one there is no error."""
-        first, starts = times_at(query, time, facts, self._shares)
-        found = Forward.after(first, starts, time.span(self.gap))
-        if len(found.starts) < 2:
-            said = f"⟦folds {self.number}⟧ ⟦time {time.name}⟧: the rows have too few different times"
+        first, starts = times_at(query, query.time, facts, self._shares)
+        forward = Forward.after(first, starts, query.time.span(self.gap))
+        if len(forward.starts) < 2:  # of one round there is no error
+            said = f"⟦folds {self.number}⟧ ⟦time {query.time.name}⟧: the rows have too few different times"
             raise DataError(said, hint="take fewer folds or a smaller ⟦gap⟧, or measure with ⟦holdout 0.2⟧")
-        return found
+        return Split(forward.part(query.time.value), forward.rounds)
 
     @property
     def _shares(self) -> list[float]:
@@ -349,14 +344,9 @@ def start_of(query: FeatureQuery, facts: Facts, share: float) -> str:
 
 def row_hash(query: FeatureQuery, facts: Facts, columns: Iterable[Column], seed: int, number: int) -> exp.Expression:
     """hash(seed, values) % number, as the engine hashes"""
-    alias = query.label_relation
-
-    def hashable(column: Column) -> exp.Expression:
-        own = sql.named(column.name, alias)
-        return sql.double(own) if column.kind == "numeric" else sql.text(own)
-
-    found = facts.engine.hashed([sql.integer(seed), *map(hashable, columns)])
-    return exp.Mod(this=found, expression=sql.integer(number))
+    named = [(sql.named(column.name, query.label_relation), column.kind == "numeric") for column in columns]
+    values = [sql.double(own) if is_number else sql.text(own) for own, is_number in named]
+    return exp.Mod(this=facts.engine.hashed([sql.integer(seed), *values]), expression=sql.integer(number))
 
 
 def digest(columns: Iterable[Column], alias: str, seed: int) -> exp.Expression:
@@ -439,11 +429,7 @@ def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
     assert query.label is not None
     alias = query.label.relation
     column = column_named(query, "⟦by⟧", name, fold)
-    _check(column, query.dialect)
+    if column.kind == "other" or column.kind in TIMES:
+        raise QueryError(f"⟦by⟧: {column.name} is of type {column.type}", hint=remedy(column, query.dialect))
     own = sql.named(column.name, alias)
     return Feature(column.name, alias, plain(own, column), "categorical", column.spelling, exact=own)
-
-
-def _check(column: Column, dialect: str) -> None:
-    if column.kind == "other" or column.kind in TIMES:
-        raise QueryError(f"⟦by⟧: {column.name} is of type {column.type}", hint=remedy(column, dialect))
