@@ -172,7 +172,7 @@ def named(options: Facts, **more: Any) -> dict[str, Any]:
     if "loss" in unnamed and options.get("measure") in {*deciding(A_NUMBER)} - {*deciding(TWO), *deciding(SEVERAL)}:
         found["loss"] = OF_NUMBERS
     elif "loss" in unnamed:
-        is_chosen = found[LAMBDA] == AUTO and options.get("measure") != "loss" and not options.get("by")
+        is_chosen = found[LAMBDA] == AUTO and options.get("measure") != "loss"
         found["loss"] = OPTIONS["loss"].unnamed if is_chosen else _default("loss")
     return found
 
@@ -236,14 +236,13 @@ def _of_choosing() -> Iterator[Rule]:
     for name in CHOSEN:
         auto: When = {name: CHOOSES}
         yield Rule({**auto, "solver": NO_CUTS}, (), f"{{solver}} takes no ⟦{name} auto⟧", DANE)
-    said = "⟦by⟧ takes no ⟦loss auto⟧: the groups of a model have one loss"
-    yield Rule({"loss": CHOOSES, "by": GIVEN}, (), said, "give ⟦loss⟧ a value")
     said = "⟦lam auto⟧ and ⟦l1 auto⟧: one of them is chosen where the other is given"
     yield Rule(dict.fromkeys(STRENGTHS, CHOOSES), (), said, "give one of them a number")
     said = "⟦measure⟧ decides what auto chooses, and neither ⟦lam⟧, ⟦l1⟧ nor ⟦loss⟧ is auto"
     yield Rule(NOTHING_CHOSEN, ("measure",), said, "add ⟦lam auto⟧, or leave out ⟦measure⟧")
     said = "⟦loss auto⟧ compares losses, so it cannot be by the loss"
-    yield Rule({"loss": CHOOSES, "measure": Is(("loss",))}, (), said, "leave out ⟦measure⟧: then it is by the AUC")
+    for by, hint in (("measure", "leave out ⟦measure⟧: then it is by the AUC"), ("select", "use --select accuracy")):
+        yield Rule({"loss": CHOOSES, by: Is(("loss",))}, (), said, hint)
     yield from _deciding("measure")
 
 
@@ -263,8 +262,6 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule(unseen, ("probability",), "⟦probability⟧ needs rows that the training has not seen", UNSEEN)
     said = "⟦folds⟧ and ⟦holdout⟧ both leave out rows to measure the model"
     yield Rule({"folds": GIVEN}, ("holdout",), said, "give one of them")
-    said = "⟦folds⟧ takes no ⟦map net⟧ or trees with ⟦by⟧: each group would learn them in each fold"
-    yield Rule({"map": LEARNS, "by": GIVEN}, ("folds",), said, HOLDOUT)
     said = "⟦split_by⟧ says which rows stay together in ⟦holdout⟧ and ⟦folds⟧, and where ⟦lam⟧ is auto"
     yield Rule({**unseen, **NOTHING_CHOSEN}, ("split_by",), said, UNSEEN)
     said = "⟦time⟧ says which rows of ⟦holdout⟧ and ⟦folds⟧ are later, and where ⟦lam⟧ is auto"
@@ -278,8 +275,6 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use ⟦solver dane⟧, or leave out ⟦by⟧")
     said = "⟦by⟧ takes no fair: constraint, whose covariance is over all rows"
     yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
-    said = "--select measures each of several models with groups by ⟦folds⟧"
-    yield Rule({**groups, "folds": MISSING}, ("select",), said, "add ⟦folds 5⟧")
     said = "the loss {loss} is for numbers, which have no classes"
     yield Rule({"loss": NUMBER}, ("class_weight",), said, "leave out ⟦class_weight⟧")
 

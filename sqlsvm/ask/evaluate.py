@@ -7,6 +7,7 @@ w counts as w rows. Class weights do not count: they belong to the training.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -41,6 +42,7 @@ from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.plan.scaling import FLAT, LabelMoments, Scaling
 from sqlsvm.plan.target import Numeric, Target, named
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.checks import Lacking, LostClasses
 from sqlsvm.run.data import Audit, Data, audit
 from sqlsvm.run.groups import Group, Groups
 from sqlsvm.run.join_oracle import JoinOracle
@@ -205,35 +207,47 @@ SCALES: Mapping[str, Scale] = {"accuracy": LOGIT, "mae": LOG, "loss": LOG}
 def by_group(problem: Data, model: Model, bins: int = BINS, *, held_out: bool = False) -> ByGroup:
     """With the intervals of each group, if the training has not seen these rows."""
 
-    def measured(problem: Data, part: Model) -> Found:
+    def measured(problem: Data, parts: Sequence[Model]) -> Found:
+        (part,) = parts
         if problem.part is not None:
             return _of_rows(problem, problem.part, part, bins, held_out=held_out)
         return ungrouped(problem, part, bins=bins, held_out=held_out)
 
-    each = in_each(Groups.of(problem), model, measured, apart=held_out)
+    each = in_each(problem, [model], measured, apart=held_out)
     missed = max(0.0, problem.moments.n - sum(group.rows for group, _ in each))
     found = tuple(OfGroup(group.value, one) for group, one in each)
     whole = _whole([one for _, one in each], None if missed > FLAT * problem.moments.n else problem.moments.label)
-    whole = _with_intervals(whole, found) if held_out and whole else whole
+    names = [name for name in SCALES if name != "loss" or len(model.choices("loss")) == 1]  # one loss is not another
+    whole = _with_intervals(whole, found, names) if held_out and whole else whole
     return ByGroup(model.by or "", found, whole, missed)
 
 
 def in_each(
-    groups: Groups, model: Model, of: Callable[[Data, Model], T], *, apart: bool = False
+    problem: Data,
+    models: Sequence[Model],
+    of: Callable[[Data, Sequence[Model]], T],
+    *,
+    apart: bool = False,
+    check: bool = False,
 ) -> list[tuple[Group, T]]:
-    """For each group with a model what is found on its rows, which are in memory if they are few. `apart`: these say
-    which row of the label's relation they are of."""
-    place = category_weights(model.chooser)
-    parts = {group.place: model.part(int(n) - 1) for group in groups.groups if (n := place(group.value))}
-    known = [group for group in groups.groups if group.place in parts]
+    """What is found on the rows of each group with its models. The rows are in memory if they are few. `apart`: they
+    say which row of the label's relation they are of. `check`: groups that lack a class are left out."""
+    groups, place, found = Groups.of(problem), category_weights(models[0].chooser), dict[int, T]()
+    places = {group.place: int(n) - 1 for group in groups.groups if (n := place(group.value))}
+    known = [group for group in groups.groups if group.place in places]
     read, others = groups.small(None, known)
-    found = {
-        group.place: of(groups.measured(rows), parts[group.place]) for group, rows in groups.rows(read, apart=apart)
-    }
+    lacking = (Lacking, LostClasses) if check else ()
+
+    def parts(group: Group) -> Sequence[Model]:
+        return [model.part(places[group.place]) for model in models]
+
+    for group, rows in groups.rows(read, apart=apart):
+        with suppress(*lacking):
+            found[group.place] = of(groups.measured(group, rows, check=check), parts(group))
     for group in others:
-        with groups.in_database(group, "none", scale="none", by_class=False, check=False) as here:
-            found[group.place] = of(here, parts[group.place])
-    return [(group, found[group.place]) for group in known]
+        with suppress(*lacking), groups.in_database(group, "none", scale="none", by_class=False, check=check) as here:
+            found[group.place] = of(here, parts(group))
+    return [(group, found[group.place]) for group in known if group.place in found]
 
 
 def ungrouped(problem: Data, model: Model, *, buckets: int = 256, bins: int = BINS, held_out: bool = False) -> Found:
@@ -277,12 +291,12 @@ def _whole(each: Sequence[Found], label: LabelMoments | None) -> Found | None:
     )
 
 
-def _with_intervals(whole: Found, each: Sequence[OfGroup]) -> Found:
+def _with_intervals(whole: Found, each: Sequence[OfGroup], names: Sequence[str]) -> Found:
     """Of what is a mean over rows. The rows of groups are others, so their errors are independent."""
     if lacking := next((one for one in each if not one.found.intervals), None):
         return replace(whole, no_intervals=f"{lacking.value}: {lacking.found.no_intervals}")
     shares, intervals = np.array([one.rows for one in each]) / sum(one.rows for one in each), {}
-    for name, scale in SCALES.items():
+    for name in names:
         if all(name in one.found.intervals for one in each):
             own = [one.found.intervals[name] for one in each]
             parts = np.square(shares * [one.standard_error for one in own])
@@ -290,7 +304,7 @@ def _with_intervals(whole: Found, each: Sequence[OfGroup]) -> Found:
                 parts.sum() ** 2 / (parts**2 / [one.degrees_of_freedom for one in own]).sum() if parts.any() else inf
             )
             value = float(shares @ [one.value for one in own])
-            intervals[name] = Interval.around(value, float(np.sqrt(parts.sum())), float(degrees), scale)
+            intervals[name] = Interval.around(value, float(np.sqrt(parts.sum())), float(degrees), SCALES[name])
     known = [one.found.clusters for one in each if one.found.clusters]
     sums = (sum(getattr(one, name) for one in known) for name in ("rows", "effective"))
     return replace(whole, intervals=intervals, clusters=Clusters(*sums))

@@ -84,13 +84,15 @@ def classes_of(work: Workspace, query: FeatureQuery, model: Model) -> Target | N
 
 
 @anew
-def on_fold(engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data], None], offload: bool | None) -> None:
+def on_fold(
+    engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data], Found], offload: bool | None
+) -> Found:
     """The rows of a fold that the training of this model has not seen."""
     options = options_of(model)
     with _rows(engine, model, offload, fold) as (work, query):
         target = classes_of(work, query, model)
         part = prepared_part(work, query, options, fold, "holdout", target=target, origins=model.origins)
-        measured(replace(part, key=Key(fold=fold.number)))
+        return measured(replace(part, key=Key(fold=fold.number)))
 
 
 @contextmanager

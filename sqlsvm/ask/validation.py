@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.ask.confusion import classed, confusion
-from sqlsvm.ask.evaluate import by_group, evaluate, in_each, residuals_of
+from sqlsvm.ask.evaluate import evaluate, in_each, residuals_of
 from sqlsvm.ask.intervals import mean_loss, with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.rows import on_fold, on_parts, options_of
 from sqlsvm.ask.scored import FINE, Measures, of_each, of_plan, of_rows
@@ -31,9 +31,8 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import OfFold
 from sqlsvm.run.data import Data, against_others
 from sqlsvm.run.folding import Missed
-from sqlsvm.run.groups import Groups
 from sqlsvm.run.making import NOTHING
-from sqlsvm.run.notes import listed
+from sqlsvm.run.notes import listed, unmeasured
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problems import OnFold, Weighed
 from sqlsvm.run.resume import Continuation
@@ -54,20 +53,27 @@ def fold_by_fold(
     rounds = training.parts.split(query, Facts(engine)).rounds
     said = "note: each fold learns maps of its own and shares no pass: %s folds take about as long as %s trainings"
     steps.log(NOTE, said, len(rounds), len(rounds))
-    missed = Missed(len(rounds), Counter[str](), list[DataError]())
+    missed, seen = Missed(len(rounds), Counter[str](), list[DataError]()), Counter[object]()
     for fold in range(len(rounds)):
-        each = ((name, training.as_chosen(models[name])) for name, training in trainings.items())
-        without = {name: replace(training, fold=fold, unchosen="") for name, training in each}
+        without = {name: replace(_again(each, models[name]), fold=fold) for name, each in trainings.items()}
         try:
             found = train_each(engine, text, without)
             missed.unproven.update(model.name for model in found if not model.converged)
-            _measured(engine, found, without, OfFold(training.parts, fold), measure, training.offload)
+            seen.update(_measured(engine, found, without, OfFold(training.parts, fold), measure, training.offload))
         except DataError as error:
             missed.errors.append(error)
-    told = missed.told(models)
+    told, measured = missed.told(models), len(rounds) - len(missed.errors)
+    for name, model in told.items():
+        if lost := [of.value for of in model.groups if seen[of.value] < measured]:
+            told[name] = replace(model, notes=(*model.notes, unmeasured(model.by, lost)))
     first = told[next(iter(trainings))]
     told[first.name] = replace(first, phases={**first.phases, "folds": perf_counter() - began})
     return told
+
+
+def _again(training: Training, model: Model) -> Training:
+    """With what was chosen. Each group chooses anew: its choice is part of what is measured."""
+    return replace(training.like(model) if model.groups else training.as_chosen(model), unchosen="")
 
 
 def _measured(
@@ -77,14 +83,21 @@ def _measured(
     fold: OfFold,
     measure: OnFold,
     offload: bool | None,
-) -> None:
-    """Of these models: they have the same maps."""
+) -> list[object]:
+    """Of these models: they have the same maps. The groups that have all classes are measured, and are the answer."""
 
-    def weights(problem: Data) -> None:
+    def weights(problem: Data, found: Sequence[Model]) -> None:
         each = ((model, [start_of(problem.plan, part) for part in model.parts]) for model in found)
-        measure(problem, {m.name: Weighed(thetas, trainings[m.name], m.threshold) for m, thetas in each})
+        own = {model.name: trainings[model.name].with_loss(model.loss) for model in found}
+        measure(problem, {m.name: Weighed(thetas, own[m.name], m.threshold) for m, thetas in each})
 
-    on_fold(engine, found[0], fold, weights, offload)
+    def measured(problem: Data) -> list[object]:
+        if not found[0].groups:
+            weights(problem, found)
+            return []
+        return [group.value for group, _ in in_each(problem, found, weights, apart=True, check=True)]
+
+    return on_fold(engine, found[0], fold, measured, offload)
 
 
 MOST_BAGS = 2  # with more, what a row adds to a measure takes minutes to count
@@ -173,10 +186,10 @@ def _of_all(problem: Data, model: Model, method: ProbabilityMethod) -> Model:
 def _of_groups(problem: Data, model: Model, method: ProbabilityMethod) -> Model:
     """Each group has a curve of its own, if its rows have all classes."""
 
-    def scored(problem: Data, part: Model) -> list[Scored]:
-        return of_each(problem, _thetas(problem, part))
+    def scored(problem: Data, parts: Sequence[Model]) -> list[Scored]:
+        return of_each(problem, _thetas(problem, parts[0]))
 
-    found = {group.value: own for group, own in in_each(Groups.of(problem), model, scored)}
+    found = {group.value: own for group, own in in_each(problem, [model], scored)}
     fitted = [_with_curves(of, method, found.get(of.value, ())) for of in model.groups]
     lacking = [before.value for before, of in zip(model.groups, fitted, strict=True) if of is before]
     said = f"there is no probability for {model.by} {listed(lacking)}: a class has no rows that are held out"
@@ -225,7 +238,11 @@ def on_unseen(engine: Engine, models: Sequence[Model], training: Training, told:
     method, alone = training.probability, len(models) == 1
 
     def each(problem: Data) -> list[Model]:
-        found = [replace(model, validation=_unseen(problem, model, wanted=alone)) for model in models]
+        found = (
+            _unseen_by_group(problem, models)
+            if models[0].groups
+            else [replace(model, validation=_unseen(problem, model, wanted=alone)) for model in models]
+        )
         found = [fitted(problem, model, method) for model in found] if method else found
         if told:
             for model in found:
@@ -245,9 +262,8 @@ def _unseen(problem: Data, model: Model, *, wanted: bool) -> dict[str, Validated
     """The measures whose errors are known, or all if none is."""
     values: Measures
     errors: Measures = {}
-    if model.groups or model.support:
-        whole = by_group(problem, model).whole if model.groups else evaluate(problem, model)
-        values = known_of(whole) if whole else {}
+    if model.support:
+        values = known_of(evaluate(problem, model))
     else:
         thetas = [theta_of(problem.plan, part, decided=False) for part in model.parts]
         values, errors = with_errors(problem, thetas, options_of(model), model.threshold, wanted=wanted)
@@ -255,6 +271,21 @@ def _unseen(problem: Data, model: Model, *, wanted: bool) -> dict[str, Validated
         values = {name: value for name, value in values.items() if name != "auc"}
     names = [name for name in values if name in errors or not errors]
     return {name: Validated(values[name], errors.get(name), (values[name],)) for name in names}
+
+
+def _unseen_by_group(problem: Data, models: Sequence[Model]) -> list[Model]:
+    def measured(problem: Data, parts: Sequence[Model]) -> list[dict[str, Validated]]:
+        return [_unseen(problem, part, wanted=True) for part in parts]
+
+    found = {group.value: (group.rows, each) for group, each in in_each(problem, models, measured, apart=True)}
+    rows = {value: rows for value, (rows, _) in found.items()}
+
+    def with_measures(model: Model, place: int) -> Model:
+        each = ((of, found.get(of.value)) for of in model.groups)
+        groups = (replace(of, validation=known[1][place]) if known else of for of, known in each)
+        return over_groups(replace(model, groups=tuple(groups)), rows)
+
+    return [with_measures(model, place) for place, model in enumerate(models)]
 
 
 Of = tuple[str, object]  # the name of a training, and the group; None for all rows
@@ -311,12 +342,17 @@ class Validation:
         return {name: _validated(folds, name) for name in folds[0][0]} if len(folds) > 1 else {}
 
 
-def over_groups(model: Model) -> Model:
+EACH: Mapping[object, float] = {}  # the rows of each group, where they are not those of the training
+
+
+def over_groups(model: Model, rows: Mapping[object, float] = EACH) -> Model:
     """With the means over the rows of all groups that were measured. Scores of different groups are not compared, so
-    there is no AUC."""
+    there is no AUC; nor are losses that are not one."""
     known = [of for of in model.groups if of.validation]
-    names = [name for name in known[0].validation if name != "auc"] if known else []
-    shares = np.array([of.join_rows for of in known])
+    apart = {"auc"} if len(model.choices("loss")) == 1 else {"auc", "loss"}
+    every = [dict.fromkeys(of.validation) for of in known]
+    names = [name for name in (every or [{}])[0] if name not in apart and all(name in own for own in every)]
+    shares = np.array([rows.get(of.value, of.join_rows) for of in known])
     return replace(model, validation={name: _mean([of.validation[name] for of in known], shares) for name in names})
 
 
@@ -343,8 +379,8 @@ def _best_of(found: Sequence[Mapping[str, Validated]], by: str, strengths: Seque
 
 def _mean(found: Sequence[Validated], rows: Array) -> Validated:
     """The rows of groups are others, so their errors are independent."""
-    shares = rows / rows.sum()
-    error = float(np.sqrt(np.square(shares * [each.standard_error for each in found]).sum()))
+    shares, errors = rows / rows.sum(), [each.standard_error for each in found]
+    error = None if None in errors else float(np.sqrt(np.square(shares * errors).sum()))
     return Validated(float(shares @ [each.mean for each in found]), error, ())
 
 

@@ -19,7 +19,19 @@ from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.model.support import StoredSupport
 from sqlsvm.model.weights import Weight, Weights
-from sqlsvm.options import DEFAULTS, LAMBDA, NUMBER_LOSSES, OPTIONS, STRENGTHS, Choice, Nulls, Number, Share, Solver
+from sqlsvm.options import (
+    CHOSEN,
+    DEFAULTS,
+    LAMBDA,
+    NUMBER_LOSSES,
+    OPTIONS,
+    STRENGTHS,
+    Choice,
+    Nulls,
+    Number,
+    Share,
+    Solver,
+)
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
 from sqlsvm.query.forms import RESULT_ROWS
@@ -396,18 +408,33 @@ class Model(Proven):
     def l1(self) -> float:
         return float(self.options.get("l1", DEFAULTS["l1"]))
 
-    def strengths(self, name: str) -> dict[float, float]:
-        """Those of lam or l1, with the rows of the groups that have each."""
-        each = ((getattr(of, name), of.join_rows) for of in self.groups)
-        found = defaultdict[float, float](float)
-        for value, rows in each:
-            found[getattr(self, name) if value is None else value] += rows
+    def chosen_by(self, of: OfGroup) -> dict[str, Any]:
+        """What a group has of the options that auto chooses. One that could not choose has the default."""
+        found = {name: getattr(self, name) if (own := getattr(of, name)) is None else own for name in STRENGTHS}
+        usual = DEFAULTS["loss"] if self._chooses_loss else self.loss
+        return found | {"loss": of.chosen.loss if of.chosen else usual}
+
+    @cached_property
+    def _chooses_loss(self) -> bool:
+        return any(of.chosen is not None and "loss" in of.chosen.options for of in self.groups)
+
+    def choices(self, name: str) -> dict[Any, float]:
+        """Those of lam, l1 or the loss, with the rows of the groups that have each."""
+        found = defaultdict[Any, float](float)
+        for of in self.groups:
+            found[self.chosen_by(of)[name]] += of.join_rows
         return dict(sorted(found.items())) or {getattr(self, name): self.join_rows}
 
-    def with_usual_strengths(self) -> "Model":
-        """Of groups: with those of most rows."""
-        usual = {name: max(rows := self.strengths(name), key=lambda value: rows[value]) for name in STRENGTHS}
-        return replace(self, lam=usual[LAMBDA], options={**self.options, **usual})
+    def with_usual(self) -> "Model":
+        """Of groups: with what auto has chosen for most rows."""
+        usual = {name: max(rows := self.choices(name), key=lambda value: rows[value]) for name in CHOSEN}
+        return replace(self, lam=usual[LAMBDA], options=self._options_with(usual))
+
+    def _options_with(self, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = {**self.options, **{name: chosen[name] for name in STRENGTHS}}
+        if chosen["loss"] == self.loss:
+            return found
+        return found | {"problem": {**found.get("problem", {}), "loss": chosen["loss"]}}
 
     @property
     def of_numbers(self) -> bool:
@@ -505,8 +532,8 @@ class Model(Proven):
         own = {name: value for name, value in vars(of).items() if hasattr(self, name)}
         own |= {"by": None, "groups": (), "skipped": (), "ungrouped": 0.0}
         if isinstance(of, OfGroup):
-            strengths = {name: value for name in STRENGTHS if (value := getattr(of, name)) is not None}
-            own |= {"lam": strengths.get("lam", self.lam), "options": {**self.options, **strengths}}
+            chosen = self.chosen_by(of)
+            own |= {"lam": chosen[LAMBDA], "options": self._options_with(chosen)}
             own.pop("l1")
         else:
             own["classes"] = ()

@@ -120,7 +120,7 @@ def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], 
         chosen=None,
         probability=None,
     )
-    return model.with_usual_strengths()
+    return model.with_usual()
 
 
 def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None) -> Model:

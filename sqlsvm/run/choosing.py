@@ -282,7 +282,7 @@ def _flags(training: "Training") -> str:
 
 
 def _not_chosen(training: "Training", rows: int, *, is_one_class: bool) -> Settled:
-    has = "have their defaults" if len(training.chooses) > 1 else DEFAULT
+    has = DEFAULT[len(training.chooses) > 1]
     few = f"{amount(rows)} rows of the label's table are too few to choose by"
     why = "no measure compares rows of one class" if is_one_class else few
     return Settled(replace(training, chooses=()), None, (f"{_flags(training)} {has}: {why}",))

@@ -24,7 +24,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.literals import literal
 from sqlsvm.model.model import Model, Skipped
 from sqlsvm.model.several import grouped
-from sqlsvm.options import LAMBDA, OPTIONS, ClassWeights, Nulls, Scale
+from sqlsvm.options import OPTIONS, ClassWeights, Nulls, Scale
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, scaling
@@ -38,7 +38,7 @@ from sqlsvm.run.folding import kept
 from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, read_rows, with_own_categories
 from sqlsvm.run.making import Making
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
-from sqlsvm.run.notes import BY_CHANCE, DEFAULT, DOUBLES, NAMED, PREDICTS, UNMEASURED, listed
+from sqlsvm.run.notes import BY_CHANCE, DEFAULT, DOUBLES, NAMED, PREDICTS, UNMEASURED, listed, unmeasured
 from sqlsvm.run.small import missing_tables
 from sqlsvm.run.training import Training
 from sqlsvm.run.workspace import Workspace
@@ -157,13 +157,19 @@ class Groups:
         moments = moments_in_memory(plan, rows, weighing, how, nulls, by_class=True)
         own = scaling(plan.design, moments, how)
         drawn = read_rows(own, rows, weighing)
-        raw, key = {**rows, TIMES: weighing}, Key(group.value)
+        raw, key = {**rows, TIMES: weighing}, self._key(group)
         return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=drawn, key=key, raw=raw)
 
-    def measured(self, rows: Rows) -> Data:
-        """Those of a group, to be measured."""
+    def measured(self, group: Group, rows: Rows, *, check: bool) -> Data:
+        """Those of a group, to be measured. `check` that all classes have some."""
         design, rows = with_own_categories(self.plan.design, rows)
-        return replace(self.all, plan=replace(self.plan, design=design), part=rows)
+        plan = replace(self.plan, design=design)
+        if check:
+            check_rows(plan, moments_of(plan, rows, rows[TIMES].astype(float)))
+        return replace(self.all, plan=plan, part=rows, key=self._key(group))
+
+    def _key(self, group: Group) -> Key:
+        return self.all.key._replace(group=group.value)
 
     @contextmanager
     def in_database(
@@ -195,7 +201,7 @@ class Groups:
             plan, found = (plan, found) if made is plan else (made, read_moments(work, made, measured))
             found = with_products(work, plan, with_constants(work, plan, found))
             how = scaling(plan.design, found, scale)
-            yield replace(self.all, plan=plan, moments=found, scaling=how, key=Key(group.value))
+            yield replace(self.all, plan=plan, moments=found, scaling=how, key=self._key(group))
 
 
 def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:
@@ -321,9 +327,10 @@ class Grouping:
         if ones := [str(of.value) for of in model.groups if any(note.startswith(PREDICTS) for note in of.notes)]:
             hint = "; try ⟦class_weight balanced⟧" if self._training.class_weight == "none" else ""
             yield f"the model predicts one class for every row of {model.by} {listed(ones)}{hint}"
-        for note in (DEFAULT, BY_CHANCE):
-            if few := [of.value for of in model.groups if any(note in each for each in of.notes)]:
-                said = f"{OPTIONS[self._training.strength_chosen or LAMBDA].said} {note}" if note == DEFAULT else note
+        chooses = self._training.chooses
+        chosen = f"{' and '.join(OPTIONS[name].said for name in chooses)} {DEFAULT[len(chooses) > 1]}"
+        for notes, said in ((DEFAULT, chosen), ((BY_CHANCE,), BY_CHANCE)):
+            if few := [of.value for of in model.groups if any(note in each for each in of.notes for note in notes)]:
                 yield f"{said} for {model.by} {listed(few)}: few different rows of the label's table are in the group"
         if missed := [str(of.value) for of in model.groups if any(UNMEASURED in note for note in of.notes)]:
-            yield f"not all folds of {model.by} {listed(missed)} could be measured: use fewer folds"
+            yield unmeasured(model.by, missed)

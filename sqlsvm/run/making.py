@@ -184,7 +184,8 @@ class Making:
         """Of the training that goes on."""
         datas, penalties = [problem.data for problem in each], [problem.penalty for problem in each]
         if datas[0].in_group:
-            return keeping.group(datas[0].key.group, datas, penalties)
+            chose = "loss" in next(iter(self.trainings.values())).chooses
+            return keeping.group(datas[0].key.group, datas, penalties, training.loss if chose else "")
         here = database_of(self.engine, datas[0].work.engine)
         return keeping.begin(datas, objective(here, self.text, training), penalties)
 

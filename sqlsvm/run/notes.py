@@ -26,7 +26,7 @@ from sqlsvm.times import DATES
 UNLIKELY = 0.9  # with less than this share of what a model must cost that predicts one class only, nothing is counted
 DOUBLES = "is what the rounding of sums of doubles may do: more passes prove no more"
 PREDICTS, UNMEASURED = "the model predicts", "could not be measured"
-DEFAULT, BY_CHANCE = "has its default", "the choice may be by chance"
+DEFAULT, BY_CHANCE = ("has its default", "have their defaults"), "the choice may be by chance"
 NAMED = 5  # as many groups or features are named
 ROUNDED = 1e-9  # counts of rows with weights are equal up to this share
 
@@ -35,6 +35,10 @@ def listed(values: Sequence[object]) -> str:
     """The first ones, and how many there are more."""
     more = f" and {len(values) - NAMED:,} more" if len(values) > NAMED else ""
     return f"{', '.join(map(str, values[:NAMED]))}{more}"
+
+
+def unmeasured(by: str | None, groups: Sequence[object]) -> str:
+    return f"not all folds of {by} {listed(groups)} {UNMEASURED}: use fewer folds"
 
 
 def at_random(query: FeatureQuery, facts: Facts) -> str | None:

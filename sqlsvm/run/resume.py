@@ -84,6 +84,7 @@ class Part:
     columns: tuple[Column, ...]
     pasts: tuple[Past, ...]
     group: object = None  # its value
+    loss: str = ""  # of a group that chose one: cuts are of one loss
 
     @property
     def passes(self) -> int:
@@ -96,7 +97,8 @@ class Part:
 
     def as_json(self) -> dict[str, Any]:
         found = {"columns": plain(self.columns), "pasts": [past.as_json() for past in self.pasts]}
-        return found if self.group is None else found | {"group": plain(self.group)}
+        own = {"group": plain(self.group), "loss": self.loss}
+        return found | {name: value for name, value in own.items() if value not in (None, "")}
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ class Continuation:
         """What was passed over is of another snapshot."""
         self._objective: Mapping[str, Any] | None = None
         self._parts: dict[object, Part] = {}
-        self._asked: dict[object, tuple[Data, Sequence[Penalty]]] = {}
+        self._asked: dict[object, tuple[Data, Sequence[Penalty], str]] = {}
         self._sizes: dict[object, int] = {}
         self._digests: Mapping[str, str] | None = None
         self._began = perf_counter()
@@ -208,9 +210,11 @@ class Continuation:
             if self._changed is None:
                 self._parts = {part.group: part for part in self.before.parts}
 
-    def group(self, value: object, problems: Sequence[Data], penalties: Sequence[Penalty]) -> list[State] | None:
-        """The same for a group."""
-        return self._state_of(plain(value), problems, penalties)[0]
+    def group(
+        self, value: object, problems: Sequence[Data], penalties: Sequence[Penalty], loss: str
+    ) -> list[State] | None:
+        """The same for a group, with the loss if it chose one."""
+        return self._state_of(plain(value), problems, penalties, loss)[0]
 
     def ended(self, solutions: Sequence[Solution], *, more: bool, group: object = None) -> None:
         """A training of these passes has ended. They are kept if it did not converge, or if `more` is to come."""
@@ -220,13 +224,13 @@ class Continuation:
 
     def remember(self, states: Sequence[State], *, last: bool = False, group: object = None) -> None:
         """Keep the states, first without digests: if these are interrupted, the weights are not lost."""
-        problem, penalties = self._asked[group]
+        problem, penalties, loss = self._asked[group]
         self._sizes[group] = sum(state.points.size + state.slopes.size for state in states)
         whole = sum(self._sizes.values()) <= LARGEST_STATE
         each = zip(states, penalties, strict=True)
         to_raw, shifted = problem.scaling.to_raw, problem.plan.design.moved
         pasts = (Past(shifted(to_raw(_best(s, penalty))), len(s), s if whole else None) for s, penalty in each)
-        self._parts[group] = Part(tuple(_columns(problem.plan.design)), tuple(pasts), group)
+        self._parts[group] = Part(tuple(_columns(problem.plan.design)), tuple(pasts), group, loss)
         if whole and (last or self._problem.moments.n <= SMALL or self._is_late):
             self._take(self._problem)
 
@@ -243,15 +247,15 @@ class Continuation:
         self._changed = None if self.before is None else self._change(self.before, self._objective)
 
     def _state_of(
-        self, group: object, problems: Sequence[Data], penalties: Sequence[Penalty]
+        self, group: object, problems: Sequence[Data], penalties: Sequence[Penalty], loss: str = ""
     ) -> tuple[list[State] | None, str | None]:
         """From where to go on, and why that proves nothing; None if it still does."""
-        self._asked[group] = problems[0], penalties
+        self._asked[group] = problems[0], penalties, loss
         parts = {part.group: part for part in self.before.parts} if self.before else {}
         found = parts.get(group) or parts.get(None)  # a group may begin at weights of all rows
         if found is None or len(found.pasts) != len(problems):
             return None, self._changed or "the features have changed"
-        if (change := self._changed or _unlike(found, problems[0])) is None:
+        if (change := self._changed or _unlike(found, problems[0], loss)) is None:
             self._parts[group] = found
             return found.states, None
         return [State.at(_start(found, past, problems[0])) for past in found.pasts], change
@@ -299,10 +303,12 @@ def asked_for(text: str, training: Training) -> dict[str, Any]:
     return {"query": text, **found, "seed": seed, "solver": solver}
 
 
-def _unlike(part: Part, problem: Data) -> str | None:
+def _unlike(part: Part, problem: Data, loss: str) -> str | None:
     """Why its cuts cannot be used; None if they can."""
     if part.states is None:
         return TOO_LARGE
+    if part.loss != loss:
+        return "another loss"
     same = part.columns == tuple(_columns(problem.plan.design))
     fits = all(state.points.shape[1] == problem.scaling.dimension for state in part.states)
     return None if same and fits else "the features have changed"

@@ -15,7 +15,7 @@ from sqlsvm.maps.boosting import EVERY
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup
 from sqlsvm.model.plain import plain
-from sqlsvm.options import OPTIONS, STRENGTHS
+from sqlsvm.options import CHOSEN, OPTIONS, STRENGTHS
 from sqlsvm.paper import facts, on_paper, table
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import Listed, amount, printable, row_count, share, weight
@@ -69,17 +69,20 @@ def draw_model(model: Model, stream: TextIO) -> str:
 def draw_several(model: Model, stream: TextIO, most: int | None = None) -> str:
     """A line for each class against all others, or for each group: at most so many, those with the most rows."""
     unit, number = ("weight", weight) if model.weighted else ("rows", amount)
-    own = [name for name in STRENGTHS if len(model.strengths(name)) > 1]
+    own = [name for name in CHOSEN if len(model.choices(name)) > 1]
+    losses, own = [name for name in own if name not in STRENGTHS], [name for name in own if name in STRENGTHS]
     numbers = unit, *(OPTIONS[name].said for name in own), "objective", "lower bound", "gap", "passes", "weights"
     rows = []
     each: list[tuple[float, OfClass | OfGroup]] = [(of.rows, of) for of in model.classes]
     each += [(of.join_rows, of) for of in model.groups]
     shown = sorted(each, key=lambda one: -one[0])[:most] if most and len(each) > most else each
     for n, of in shown:
-        found = [f"{getattr(of, name):g}" for name in own]
+        has = model.chosen_by(of) if isinstance(of, OfGroup) else {}
+        said = str(of.value), "yes" if of.converged else "no", *(has[name].replace("_", " ") for name in losses)
+        found = [f"{has[name]:g}" for name in own]
         found += [f"{of.objective:.6g}", f"{of.lower_bound:.6g}", f"{of.gap:.2g}"]
-        rows.append((str(of.value), "yes" if of.converged else "no", number(n), *found, str(of.passes), str(of.used)))
-    drawn = table((model.by or model.label, "converged", *numbers), rows, words=2)
+        rows.append((*said, number(n), *found, str(of.passes), str(of.used)))
+    drawn = table((model.by or model.label, "converged", *losses, *numbers), rows, words=2 + len(losses))
     return on_paper(stream, drawn, *([_more(model, len(each) - len(shown))] if len(shown) < len(each) else []))
 
 
@@ -141,7 +144,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "in", printable(model.engine)
     if model.owner:
         yield "stored by", printable(model.owner)
-    yield "loss", model.loss
+    yield "loss", " or ".join(model.choices("loss"))
     yield "lambda", _lambda(model)
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
@@ -162,7 +165,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _lambda(model: Model) -> str:
-    found = [*model.strengths("lam")]
+    found = [*model.choices("lam")]
     return f"{found[0]:g}" if len(found) == 1 else f"{found[0]:g} to {found[-1]:g}, each group has its own"
 
 

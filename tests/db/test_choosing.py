@@ -252,7 +252,6 @@ def test_what_does_not_go_together() -> None:
         ({"lam": "auto", "solver": "descent", "scale": "maxabs"}, "descent takes no lam='auto'"),
         ({"lam": "auto", "loss": "absolute", "measure": "auc"}, "measure='auc' is not for a label with a number"),
         ({"loss": "auto", "measure": "loss"}, "loss='auto' compares losses"),
-        ({"loss": "auto", "by": "x"}, "by takes no loss='auto'"),
     ):
         with pytest.raises(OptionError, match=said):
             Training.of(label="late", **options)

@@ -1,5 +1,6 @@
 """A model for each group of rows: each is that of a training on the rows of its group alone, and is proven for them."""
 
+import io
 import json
 from dataclasses import replace
 from functools import partial
@@ -13,11 +14,12 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import measure, measure_held_out
 from sqlsvm.ask.rows import of_query, on_all, on_parts
-from sqlsvm.ask.validation import trained
+from sqlsvm.ask.validation import best_of_groups, trained
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
 from sqlsvm.model.confusion import ByGroup
 from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.to_onnx import graph
@@ -29,7 +31,10 @@ from sqlsvm.run.data import Data, against_others
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import train, train_each
 from sqlsvm.run.training import Training
+from sqlsvm.show.models import draw_several
 from sqlsvm.store import open_store
+from tests.db.test_folds import rows_of_fold
+from tests.db.test_maps import crossed
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
@@ -390,9 +395,8 @@ def test_too_many_groups_are_refused(duckdb: Engine) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"folds": 3, "map": "net:f"},
         {"solver": "pegasos"},
-        {"lam": "auto", "loss": "auto"},
+        {"lam": "auto", "loss": "auto", "measure": "loss"},
         {"constrain": ("fair:x:0.1",)},
         {"solver": "descent"},
     ],
@@ -490,6 +494,104 @@ def test_each_group_chooses_its_own_penalty(duckdb: Engine, more: dict[str, Any]
     for of in model.groups:
         rows[of.lam] += of.join_rows
     assert rows[model.lam] == max(rows.values())
+
+
+def two_kinds(engine: Engine) -> str:
+    """Group a has numbers with far tails, for which logistic is not the best."""
+    rng = np.random.default_rng(5)
+    x, z, g = rng.exponential(size=1600) ** 3, rng.normal(size=1600), np.repeat(["a", "b"], 800)
+    y = np.where(g == "a", x + rng.normal(size=1600) * 0.3 > 1.0, z + rng.logistic(size=1600) > 0.0)
+    build(engine, "CREATE TABLE kinds (y BOOLEAN, x FLOAT8, z FLOAT8, g TEXT)")
+    engine.copy_in(meant(engine, "kinds"), {"y": y, "x": x, "z": z, "g": g})
+    return "SELECT k.y, k.x, k.z, k.g FROM kinds k"
+
+
+@pytest.mark.parametrize("in_memory", [None, 0])
+def test_each_group_chooses_its_own_loss(duckdb: Engine, in_memory: int | None) -> None:
+    """As a training on its rows alone does. The mean over groups has no loss, for one is not another."""
+    text = two_kinds(duckdb)
+    asked = training(by="g", lam="auto", loss="auto", folds=2, in_memory=in_memory)
+    (model,) = trained(duckdb, text, {"m": asked})
+    for of, part in zip(model.groups, model.parts, strict=True):
+        (one,) = trained(duckdb, alone(duckdb, text, of.value), {"m": replace(asked, by=None)})
+        assert (part.loss, part.lam) == (one.loss, one.lam)
+        assert part.lower_bound <= one.objective_upper * (1 + 1e-9)
+        assert one.lower_bound <= part.objective_upper * (1 + 1e-9)
+        assert of.validation["loss"].mean == pytest.approx(one.validation["loss"].mean, rel=0.1)
+    assert len({part.loss for part in model.parts}) == 2
+    assert model.validation.keys() == {*model.groups[0].validation} - {"auc", "loss"}
+    again = Model.from_json(json.loads(json.dumps(model.as_json())))
+    assert [part.loss for part in again.parts] == [part.loss for part in model.parts]
+    found = on_all(duckdb, model, partial(measure, model=model))
+    assert isinstance(found, ByGroup)
+    assert len(found.groups) == 2
+    drawn = draw_several(model, io.StringIO())
+    assert all(part.loss.replace("_", " ") in drawn for part in model.parts)
+
+
+def test_cuts_of_a_group_are_of_the_loss_that_it_chose(duckdb: Engine) -> None:
+    """If it chooses another one, they prove nothing of that."""
+    text = two_kinds(duckdb)
+    typed(duckdb, parse_one("SET threads = 1", read="duckdb"))
+    asked = training(by="g", lam="auto", loss="auto", in_memory=0, sample=300, tol=1e-9, max_passes=3)
+    first = Continuation()
+    model = train(duckdb, "m", text, asked, None, first)
+    assert first.last
+    before = Saved.from_json(json.loads(json.dumps(first.last.as_json())))
+    assert [part.loss for part in before.parts] == [part.loss for part in model.parts]
+    going = train(duckdb, "m", text, asked, None, Continuation(before))
+    assert going.groups[0].passes > 3
+    parts = tuple(replace(part, loss="modified_huber") for part in before.parts)
+    other = train(duckdb, "m", text, asked, None, Continuation(replace(before, parts=parts)))
+    for part, of in zip(other.parts, other.groups, strict=True):
+        assert of.passes <= 3, "cuts of another loss were kept"
+        one = train(duckdb, "m", alone(duckdb, text, of.value), training(loss=part.loss, lam=part.lam))
+        assert part.lower_bound <= one.objective_upper * (1 + 1e-9)
+        assert one.lower_bound <= part.objective_upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("map_", ["trees:8:4", pytest.param("net:t:2", marks=pytest.mark.slow)])
+def test_each_fold_learns_maps_of_its_own_for_all_groups(duckdb: Engine, map_: str) -> None:
+    """A fold of a group is measured by the training that holds that fold out."""
+    create, columns = crossed()
+    build(duckdb, create.replace("n FLOAT8", "n FLOAT8, g TEXT"))
+    columns["g"] = np.where(np.arange(len(columns["y"])) % 3 == 0, "a", "b")
+    duckdb.copy_in(meant(duckdb, "crossed"), columns)
+    text, asked = "SELECT t.y, t.x, t.z, t.g FROM crossed t", training(map=(map_,), folds=2, lam=1e-2, by="g")
+    (model,) = trained(duckdb, text, {"m": asked})
+    assert [of.value for of in model.groups] == ["a", "b"]
+    for fold in range(2):
+        (one,) = train_each(duckdb, text, {"m": replace(asked, fold=fold)})
+        assert one.maps != model.maps
+        held = rows_of_fold(duckdb, text, asked, fold)
+        right = (scores(one, held) > 0) == held["y"].astype(bool)
+        for of in model.groups:
+            here = held["g"] == of.value
+            assert of.validation["accuracy"].folds[fold] == pytest.approx(np.mean(right[here]))
+    rows = np.array([of.join_rows for of in model.groups])
+    each = [of.validation["accuracy"].mean for of in model.groups]
+    assert model.validation["accuracy"].mean == pytest.approx(float(rows @ each / rows.sum()))
+
+
+def test_each_group_is_measured_on_its_rows_held_out(duckdb: Engine) -> None:
+    """With errors, and of several models the best for each group is one of those."""
+    join, _ = made("star")
+    asked = {f"m{lam}": training(by="g", lam=lam, holdout=0.4, categorical=join.categorical) for lam in (10.0, 0.01)}
+    with join.created(duckdb):
+        models = trained(duckdb, join.query, asked)
+        for model in models:
+            found = on_parts(duckdb, model, partial(measure_held_out, model=model), ["holdout"])["holdout"]
+            assert isinstance(found, ByGroup)
+            assert isinstance(found.whole, Evaluation)
+            for of, one in zip(model.groups, found.groups, strict=True):
+                for name, interval in one.found.intervals.items():
+                    assert of.validation[name].mean == pytest.approx(interval.value), name
+                    assert of.validation[name].standard_error == pytest.approx(interval.standard_error), name
+            assert model.validation["accuracy"].mean == pytest.approx(found.whole.accuracy.value)
+    best = best_of_groups(models, "loss", None)
+    for place, of in enumerate(best.groups):
+        losses = [model.groups[place].validation["loss"].mean for model in models]
+        assert of.validation["loss"].mean == min(losses)
 
 
 def test_a_group_that_is_too_small_to_choose_has_the_default(duckdb: Engine) -> None:
