@@ -138,8 +138,8 @@ def refuse(facts: Facts, stage: Stage = "typed") -> None:
 
 GIVEN, MISSING = Given(), Missing()
 CHOOSES, NOTHING_CHOSEN = Is((AUTO,)), dict.fromkeys(CHOSEN, Not((AUTO,)))
-CUTS, NET, GROWS, LEARNS = ("dane", "bundle"), Has("net:"), Has("trees"), Has(("net:", "trees"))
-DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
+NET, GROWS, LEARNS = Has("net:"), Has("trees"), Has(("net:", "trees"))
+DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Is(("descent", *MACHINES))
 DANE, HOLDOUT = "use ⟦solver dane⟧", "measure it with ⟦holdout 0.2⟧"
 UNSEEN = "add ⟦folds 5⟧, or ⟦holdout 0.2⟧"
 UNCHOSEN: tuple[tuple[When, str], ...] = (

@@ -34,7 +34,7 @@ from sqlsvm.options import (
 from sqlsvm.plan.constraints import constraint, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.rewrites.split import Folds, HeldOut, OfFold, holdout_of
-from sqlsvm.rules import CUTS, GROWS, LEARNS, refuse
+from sqlsvm.rules import GROWS, LEARNS, NO_CUTS, refuse
 from sqlsvm.run.data import Data
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
@@ -231,7 +231,7 @@ class Training(Effort, ProblemOptions):
         """Is a label that is a number predicted as one? Nothing that is named is for classes."""
         named = self.measure is not None and self.measure not in deciding(NUMBER)
         named = named or self.classes or self.probability is not None or self.positive is not None
-        return "loss" in self.unnamed and self.solver in CUTS and self.class_weight == "none" and not named
+        return "loss" in self.unnamed and self.solver not in NO_CUTS and self.class_weight == "none" and not named
 
     def of_numbers(self) -> "Training":
         """For such a label."""

@@ -1,7 +1,7 @@
-"""What docs/internals.md says of adding a loss, a map and a split: each is one thing and one line of a table."""
+"""What docs/internals.md says of adding a loss, a map, a split and a solver: each is a thing and a line of a table."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -22,10 +22,13 @@ from sqlsvm.options import MAP_FORMS, MAPS, OPTIONS, Choice
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites import split
-from sqlsvm.run.train import train
+from sqlsvm.run.problems import SOLVERS, Solver
+from sqlsvm.run.train import train, train_each
 from sqlsvm.solve.loss import HINGE
 from sqlsvm.solve.loss import named as losses
 from sqlsvm.solve.loss.piecewise import Change
+from sqlsvm.solve.oracle import Oracle
+from sqlsvm.solve.run import Proposal, Run
 from tests.ground.joins import chain, star
 from tests.ground.trained import training
 
@@ -114,3 +117,31 @@ def test_a_split_is_a_class_and_a_line(engine: Engine, monkeypatch: pytest.Monke
     assert rows == {"train": sum(alone.label_rows.values()), "holdout": sum(unseen.label_rows.values())}
     other = train(engine, "m", join.query, training(lam=1e-2, holdout=0.3, in_memory=in_memory))
     assert 0.15 < sum(other.trained_on.held_out.values()) / 800 < 0.45
+
+
+def halves(run: Run[Oracle]) -> Iterator[Proposal]:
+    """To where, by the cuts, half of the gap may be closed."""
+    while not run.finished:
+        proof, begin = run.certificate, np.zeros(run.oracle.dimension)
+        level = (proof.objective + proof.lower_bound) / 2.0
+        yield Proposal(run.bundle.project(run.points[run.best], level) if run.cuts else begin, None)
+
+
+def test_a_solver_is_a_function_and_a_line(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It proves as the others do, also several trainings and groups."""
+    words = (*OPTIONS["solver"].domain.words, "halves")  # type: ignore[attr-defined]
+    monkeypatch.setitem(OPTIONS, "solver", replace(OPTIONS["solver"], domain=Choice(words)))
+    monkeypatch.setitem(SOLVERS, cast(Any, "halves"), Solver(halves))
+    join = star(np.random.default_rng(6), 400)
+    by = replace(join, query=join.query.replace("SELECT ", "SELECT s.store % 2 AS odd, ", 1))
+    with by.created(duckdb):
+        for query, own in ((join.query, {}), (by.query, {"by": "odd"})):
+            found = [
+                train_each(duckdb, query, {f"m{lam}": training(lam=lam, solver=solver, **own) for lam in (0.1, 0.01)})
+                for solver in ("halves", "dane")
+            ]
+            for one, other in zip(*found, strict=True):
+                assert one.solver == "halves"
+                assert one.converged
+                assert one.lower_bound <= other.objective_upper * (1 + 1e-9)
+                assert other.lower_bound <= one.objective_upper * (1 + 1e-9)
