@@ -186,17 +186,16 @@ def measures(columns: Columns, node: int) -> Asked[dict[int, NumberFacts]]:
         ]
 
     def read(rows: Rows) -> dict[int, NumberFacts]:
-        values = in_row(rows)
-        return {c.place: _facts(*(values[f"{of}{c.place}"] for of in OF_NUMBER)) for c in columns.numbers_of(node)}
+        values, found = in_row(rows), dict[int, NumberFacts]()
+        for c in columns.numbers_of(node):
+            n, nulls, total, least, most = (values[f"{of}{c.place}"] for of in OF_NUMBER)
+            found[c.place] = NumberFacts(n, nulls, min(max(total / n, least), most) if n > 0.0 else nan, least, most)
+        return found
 
     return asked(f"numbers {node}", sql.select(made, _kept(node)), read)
 
 
 OF_NUMBER = "n", "nulls", "sum", "least", "largest"
-
-
-def _facts(n: float, nulls: float, total: float, least: float, largest: float) -> NumberFacts:
-    return NumberFacts(n, nulls, min(max(total / n, least), largest) if n > 0.0 else nan, least, largest)
 
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

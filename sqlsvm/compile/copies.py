@@ -37,17 +37,14 @@ def _codes(plan: Plan, v: int) -> exp.Select:
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     """SELECT v, its place n in theta. It begins where the dictionaries before it end, in the order of the design. The
     statement counts them itself, so its text does not depend on how many categories there are."""
-    before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
+    before: list[exp.Expression] = []
+    for other in plan.design.dictionaries[: d.number]:
+        size = sql.select([(exp.Count(this=exp.Star()), "n")], sql.table(other.table)).subquery()
+        before.append(sql.integer(len(other.categories)) if other.listed and not other.limited else size)
     place = sql.plus(len(plan.design.coordinates), *before, sql.row_number("v"))
     rows = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
     values = most_frequent(plan.tree, d) if d.limited else sql.distinct(sql.derived(rows, "r"))
     return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(values, "d"))
-
-
-def _size_of(d: Dictionary) -> exp.Expression:
-    if d.listed and not d.limited:
-        return sql.integer(len(d.categories))
-    return sql.select([(exp.Count(this=exp.Star()), "n")], sql.table(d.table)).subquery()
 
 
 def copy(plan: Plan, node: int) -> exp.Select:

@@ -24,6 +24,7 @@ from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import PART, Places, Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.query.ir import gathered
 from sqlsvm.sql import Named
 
 Bend = Callable[[exp.Expression], exp.Expression]  # what becomes of each term theta_j x_j of a score
@@ -68,12 +69,12 @@ def of_label(plan: Plan, alias: str | None = None) -> Named:
 def _factors(plan: Plan, node: int) -> list[Output]:
     """What the rows of a node weigh, as one factor for each of its relations that says so."""
     design, target = plan.design, plan.design.target
-    factors: dict[str, list[exp.Expression]] = {}
+    factors: list[tuple[str, exp.Expression]] = []
     if design.weight is not None and design.weight.relation in plan.tree.nodes[node]:
-        factors.setdefault(design.weight.relation, []).append(sql.double(design.weight.expression.copy()))
+        factors.append((design.weight.relation, sql.double(design.weight.expression.copy())))
     if target.weighted and node == plan.label_node:
-        factors.setdefault(target.label.relation, []).append(target.factor())
-    return [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]
+        factors.append((target.label.relation, target.factor()))
+    return [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(gathered(factors).items())]
 
 
 def rows(plan: Plan, node: int) -> exp.Select:

@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Column, Engine
 from sqlsvm.query import Feature, FeatureQuery, Term
 from sqlsvm.query.facts import Facts, RowFacts, as_facts, grouped, how_many, key_facts, key_measures, keyed, names, one
 from sqlsvm.query.facts import whole as whole_key
-from sqlsvm.query.ir import Variable, inner_variables
+from sqlsvm.query.ir import Variable, gathered, inner_variables
 from sqlsvm.query.rows import Outputs
 
 FEW = 3  # to group the small keys of so many relations takes PostgreSQL no longer than to list their constraints
@@ -163,10 +163,7 @@ class Catalog:
     def nulls_in_join(self, features: Sequence[Feature]) -> dict[Feature, float]:
         """NULLs of each feature over the rows that its relation brings to the join, with the row of NULLs. One
         statement asks for all: where statements take long, that counts more than what they read."""
-        asked: dict[str, list[Feature]] = {}
-        for f in features:
-            if f.expression not in self.of(f.relation).nulls:
-                asked.setdefault(f.relation, []).append(f)
+        asked = gathered((f.relation, f) for f in features if f.expression not in self.of(f.relation).nulls)
         widest = max(map(len, asked.values()), default=0)
         found = _each(self.engine, [self._present(alias, own, widest) for alias, own in asked.items()])
         for (alias, own), row in zip(asked.items(), found, strict=True):

@@ -13,6 +13,7 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.design import OTHER, Design, Dictionary, without_other
 from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.query import Fold
+from sqlsvm.query.ir import gathered
 from sqlsvm.query.names import named
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
@@ -220,10 +221,7 @@ class _Rows:
 
     def _named(self, column: str) -> list[Element]:
         """The weight of a number, or those of all categories."""
-        by_name: dict[str, list[Element]] = {}
-        for e in self._weights():
-            by_name.setdefault(e.feature, []).append(e)
-        return _feature(column, by_name, self.fold)
+        return _feature(column, gathered((e.feature, e) for e in self._weights()), self.fold)
 
     def _between(self, weights: Sequence[Element], low: float | None, high: float | None) -> Iterator[_Row]:
         for e in weights:

@@ -16,7 +16,7 @@ from math import prod
 from typing import Literal, Protocol
 
 from sqlsvm.query import FeatureQuery, Term
-from sqlsvm.query.ir import Variable, join_variables, leader_of, reached
+from sqlsvm.query.ir import Variable, gathered, join_variables, leader_of, reached
 from sqlsvm.query.rewrites.left_joins import inner
 
 EdgeKind = Literal["foreign-key", "many-to-many"]
@@ -94,11 +94,7 @@ class JoinTree:
 
     @cached_property
     def _by_alias(self) -> dict[str, list[Variable]]:
-        found: dict[str, list[Variable]] = {}
-        for variable in self.variables:
-            for alias in variable.holders:
-                found.setdefault(alias, []).append(variable)
-        return found
+        return gathered((alias, variable) for variable in self.variables for alias in variable.holders)
 
     def variables_of(self, node: int) -> tuple[int, ...]:
         return self._held[node]
@@ -123,11 +119,8 @@ class JoinTree:
 
     @cached_property
     def _ends(self) -> list[tuple[Edge, ...]]:
-        ends: list[list[Edge]] = [[] for _ in self.nodes]
-        for edge in self.edges:
-            ends[edge.left].append(edge)
-            ends[edge.right].append(edge)
-        return [tuple(edges) for edges in ends]
+        ends = gathered((end, edge) for edge in self.edges for end in (edge.left, edge.right))
+        return [tuple(ends.get(node, ())) for node in range(len(self.nodes))]
 
     def rerooted(self, root: int) -> "JoinTree":
         return replace(self, root=root)
@@ -186,10 +179,7 @@ class JoinTree:
 
     @cached_property
     def folded(self) -> dict[int, list[tuple[int, Edge]]]:
-        folded: dict[int, list[tuple[int, Edge]]] = {}
-        for child, edge in sorted(self.folds.items()):
-            folded.setdefault(edge.other(child), []).append((child, edge))
-        return folded
+        return gathered((edge.other(child), (child, edge)) for child, edge in sorted(self.folds.items()))
 
     @cached_property
     def bag_numbers(self) -> dict[int, int]:
@@ -227,11 +217,7 @@ class JoinTree:
 
     @cached_property
     def _links(self) -> dict[int, list[Link]]:
-        found: dict[int, list[Link]] = {}
-        for link in self.links:
-            for bag in link.bags:
-                found.setdefault(bag, []).append(link)
-        return found
+        return gathered((bag, link) for link in self.links for bag in link.bags)
 
     def links_of(self, bag: int, but: Link | None = None) -> list[Link]:
         """The links of a bag, without one of them."""
@@ -318,10 +304,7 @@ def is_acyclic(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> bo
 
 def _weights(held: Sequence[set[int]]) -> Counter[Pair]:
     """The pairs of blocks that share variables, with the number of these."""
-    holders: dict[int, list[int]] = {}
-    for block, variables in enumerate(held):
-        for variable in variables:
-            holders.setdefault(variable, []).append(block)
+    holders = gathered((variable, block) for block, variables in enumerate(held) for variable in variables)
     return Counter(pair for blocks in holders.values() for pair in combinations(blocks, 2))
 
 
@@ -369,10 +352,7 @@ def _exchanges(edges: frozenset[Pair], weights: Counter[Pair], pairs: Iterable[P
 
 def _parents(edges: frozenset[Pair]) -> dict[int, tuple[int, int]]:
     """Of each node of a tree its depth and its parent; the first node is the root."""
-    neighbours: dict[int, list[int]] = {}
-    for a, b in edges:
-        neighbours.setdefault(a, []).append(b)
-        neighbours.setdefault(b, []).append(a)
+    neighbours = gathered(pair for a, b in edges for pair in ((a, b), (b, a)))
     up, todo = {0: (0, 0)}, [0]
     for node in todo:
         below = [other for other in neighbours.get(node, ()) if other not in up]

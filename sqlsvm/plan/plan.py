@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.plan.target import centred_at
+from sqlsvm.query.ir import gathered
 from sqlsvm.solve.loss import SQUARED, Loss, named
 
 FACTORS = 40  # there are as many sums as pairs of them. With more factors, passes with a sample take less time.
@@ -206,9 +207,7 @@ class Plan:
         return self._by_node(self.design.dictionaries)
 
     def _by_node(self, features: Iterable[F]) -> dict[int, tuple[F, ...]]:
-        found: dict[int, list[F]] = {}
-        for each in features:
-            found.setdefault(self.tree.node_of(each.relation), []).append(each)
+        found = gathered((self.tree.node_of(each.relation), each) for each in features)
         return {node: tuple(own) for node, own in found.items()}
 
     def featured(self, node: int) -> bool:

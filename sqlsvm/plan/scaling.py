@@ -211,13 +211,10 @@ def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
         if np.isinf(moments.squares[c.index]):  # NaN if they were not measured
             raise odd_squares(c.feature, "large", "/ 1e100")
         if c.role == "missing" and moments.total[c.index] > 0:
-            _check_nulls(c, moments.total[c.index], nulls, len(design.numbers[c.feature]))
-
-
-def _check_nulls(c: Coordinate, rows: float, nulls: Nulls, terms: int) -> None:
-    """Where one term of a sum is NULL the sum is, so no mean of that term alone could replace it."""
-    if nulls == "error" or terms > 1:
-        raise null_feature(c.feature, c.relation, rows, several=terms > 1)
+            # where one term of a sum is NULL the sum is, so no mean of that term alone could replace it
+            several = len(design.numbers[c.feature]) > 1
+            if nulls == "error" or several:
+                raise null_feature(c.feature, c.relation, moments.total[c.index], several=several)
 
 
 def null_feature(name: str, relation: str, rows: float, *, several: bool) -> DataError:

@@ -480,6 +480,15 @@ class Variable:
 
 
 T = TypeVar("T")
+V = TypeVar("V")
+
+
+def gathered(pairs: Iterable[tuple[T, V]]) -> dict[T, list[V]]:
+    """The second ones of each first one, in order."""
+    found: dict[T, list[V]] = {}
+    for one, other in pairs:
+        found.setdefault(one, []).append(other)
+    return found
 
 
 def reached(start: T, beyond: Callable[[T], Iterable[T]]) -> dict[T, T]:
@@ -514,9 +523,7 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
     for equality in (*query.equalities, *(j.found for j in query.left_joins)):
         left, right = leader_of(equality.left, leaders), leader_of(equality.right, leaders)
         leaders[right] = left
-    classes: dict[Term, list[Term]] = {}
-    for term in list(leaders):
-        classes.setdefault(leader_of(term, leaders), []).append(term)
+    classes = gathered((leader_of(term, leaders), term) for term in list(leaders))
     return tuple(Variable(i, tuple(terms)) for i, terms in enumerate(classes.values()))
 
 

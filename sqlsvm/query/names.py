@@ -17,7 +17,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import OptionError, QueryError, nearest
 from sqlsvm.query.guards import Fragment
-from sqlsvm.query.ir import Feature, FeatureQuery, Fold
+from sqlsvm.query.ir import Feature, FeatureQuery, Fold, gathered
 from sqlsvm.query.sources import Source
 
 
@@ -42,10 +42,7 @@ class Shown:
 
     @cached_property
     def by_name(self) -> Mapping[str, list[Visible]]:
-        found: dict[str, list[Visible]] = {}
-        for each in self.columns:
-            found.setdefault(each.name, []).append(each)
-        return found
+        return gathered((each.name, each) for each in self.columns)
 
 
 @dataclass(frozen=True)

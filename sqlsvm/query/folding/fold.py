@@ -128,7 +128,7 @@ class _Grouping:
         outputs = [self._collected(self.scope.resolve(item.unalias())) for item in self.select.expressions]
         having = self.select.args.get("having")
         left = self._collected(self.scope.resolve(having.this)) if having else None
-        named = [column.name for column in self._typed(self._within(self.select))]
+        named = [column.name for column in self._typed(with_ctes(self.select, self.outside))]
         self._complete([*outputs, *([left] if left else [])])
         blocks = self._blocks()
         makes = self._made()
@@ -150,8 +150,9 @@ class _Grouping:
         own = [e for e in (*select.expressions, group, select.args.get("having")) if e]
         if any(e.find(exp.Query) for e in outer_expressions(select)):
             raise Stays("has a sub-query, in which names may mean something else")
-        if any(e.find(exp.Query, exp.Window, exp.Star) and not _counts(e) for e in own):
-            raise Stays("has a sub-query or a window")
+        stars = (star for e in own for star in e.find_all(exp.Star))
+        if any(e.find(exp.Query, exp.Window) for e in own) or any(not isinstance(s.parent, exp.Count) for s in stars):
+            raise Stays("has a sub-query or a window")  # COUNT(*) is the only star
         plain = {"expressions", "all"} >= {clause for clause, value in group.args.items() if value} if group else True
         if not plain or (group and group.find(exp.GroupingSets, exp.Rollup, exp.Cube)):
             raise Stays("has several groupings")
@@ -163,13 +164,10 @@ class _Grouping:
         except StatementError as error:
             raise Stays(error.message) from error
 
-    def _within(self, select: exp.Select) -> exp.Select:
-        return with_ctes(select, self.outside)
-
     def _taken_apart(self) -> tuple[Parsed, Scope]:
         inside = self._inside([exp.alias_(sql.integer(1), "one")])
         check_form(inside, self.engine.dialect)
-        full = self._within(inside)
+        full = with_ctes(inside, self.outside)
         items = sources(full, self.engine.fold)
         columns = {source.alias: self._typed(source.probe) for source in items}
         joins = joins_of(inside, items, Scope(self.engine.dialect, self.engine.fold, columns))
@@ -242,7 +240,7 @@ class _Grouping:
 
     def _types(self, values: Iterable[exp.Expr]) -> list[exp.DataType]:
         outputs = [exp.alias_(value.copy(), f"v{n}") for n, value in enumerate(values)]
-        described = self.engine.describe(self._within(self._inside(outputs))) if outputs else ()
+        described = self.engine.describe(with_ctes(self._inside(outputs), self.outside)) if outputs else ()
         return [exp.DataType.build(column.type, dialect=self.engine.dialect, udt=True) for column in described]
 
     def _over(
@@ -267,17 +265,10 @@ class _Grouping:
         found.set("from_", exp.From(this=sql.derived(message.select(), GROUPS)))
         if having is not None:
             found.set("where", exp.Where(this=having.copy().transform(over)))
-        self.engine.describe(self._within(found))
+        self.engine.describe(with_ctes(found, self.outside))
         *some, last = (item.alias_or_name for item in from_items(self.select))
         found.meta[_JOINED] = f"the join of {', '.join(some)} and {last} is not made"
         return found
-
-
-def _counts(value: exp.Expr) -> bool:
-    """COUNT(*) is the only star."""
-    return not value.find(exp.Query, exp.Window) and all(
-        isinstance(s.parent, exp.Count) for s in value.find_all(exp.Star)
-    )
 
 
 def _size(type_: exp.DataType | None) -> Size | None:

@@ -14,7 +14,7 @@ from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import FormError, QueryError
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.guards import Fragment
-from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Term, inner_variables
+from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Term, gathered, inner_variables
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.rewrites.meet import met
 from sqlsvm.times import TIMES, TimeKind
@@ -38,10 +38,7 @@ def remedy(column: Column, dialect: str) -> str:
 def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     """Of every feature. A category is a text that is the same for all values that are equal."""
     found: dict[Feature, Column] = {}
-    by_relation: dict[str, list[Feature]] = {}
-    for feature in query.outputs:
-        by_relation.setdefault(feature.relation, []).append(feature)
-    for alias, own in by_relation.items():
+    for alias, own in gathered((feature.relation, feature) for feature in query.outputs).items():
         found |= zip(own, facts.columns(query.relation(alias), [f.expression for f in own]), strict=True)
     _check_types(query, found)
     times: dict[str, TimeKind] = {}
