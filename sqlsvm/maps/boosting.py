@@ -73,18 +73,19 @@ class Boosting:
         rows have been best a while ago."""
         found, failed, own = list[Tree](), 0, np.array(columns)
         best, least, scores_there = 0, self._loss(), self.scores.copy()
-        places = np.ascontiguousarray(self.places[:, own] - PLACES * (own - np.arange(len(own))))
+        places = self.places[np.ix_(self.rows, own)] - PLACES * (own - np.arange(len(own)))
+        others = np.asfortranarray(self.x[self.others])
         while len(found) < min(trees, best + PATIENCE * self.y.shape[1]) and failed < self.y.shape[1]:
             turn = (len(found) + failed) % self.y.shape[1]
-            scores, y = self.scores[:, turn], self.y[:, turn]
-            slopes, curvatures = self._bent(scores, y)
+            scores = self.scores[:, turn]
+            slopes, curvatures = self._bent(scores[self.rows], self.y[self.rows, turn])
             root = self._grown(places, slopes, curvatures, leaves)
             if root.halves is None:
                 failed += 1
                 continue
             failed = 0
             found.append(tree := self._tree(root, own, scores))
-            scores[self.others] += tree(self.x[self.others]) if isinstance(tree, Split) else tree
+            scores[self.others] += tree(others) if isinstance(tree, Split) else tree
             if (loss := self._loss()) < least:
                 best, least, scores_there = len(found), loss, self.scores.copy()
         self.scores = scores_there
@@ -104,15 +105,14 @@ class Boosting:
         return float(each.sum())
 
     def _grown(self, places: Rows, slopes: Array, curvatures: Array, most: int) -> _Leaf:
-        rows = self.rows
-        root = self._judged(_Leaf(rows, *_sums(places[rows], slopes[rows], curvatures[rows])))
+        root = self._judged(_Leaf(np.arange(len(places)), *_sums(places, slopes, curvatures)))
         leaves = [root]
         while len(leaves) < most and (best := max(leaves, key=lambda leaf: leaf.gain)).gain > 0.0:
             own = places[best.rows, best.column] - PLACES * best.column
             is_left = np.where(own == PLACES - 1, best.missing_left, own <= best.place)
             left, right = best.rows[is_left], best.rows[~is_left]
             few, many = (left, right) if len(left) < len(right) else (right, left)
-            sums = _sums(places[few], slopes[few], curvatures[few])
+            sums = _sums(places.take(few, axis=0), slopes[few], curvatures[few])
             small = self._judged(_Leaf(few, *sums))
             large = self._judged(_Leaf(many, best.slopes - sums[0], best.curvatures - sums[1]))
             best.halves = (small, large) if few is left else (large, small)
@@ -138,7 +138,7 @@ class Boosting:
     def _tree(self, leaf: _Leaf, columns: Rows, scores: Array) -> Tree:
         """The scores take its steps."""
         if leaf.halves is None:
-            scores[leaf.rows] += leaf.step
+            scores[self.rows[leaf.rows]] += leaf.step
             return leaf.step
         column = int(columns[leaf.column])
         left, right = (self._tree(half, columns, scores) for half in leaf.halves)

@@ -79,6 +79,7 @@ def tree(text: str) -> exp.Expr:
     except (SqlglotError, ValueError, RecursionError) as error:
         raise Misread(f"expected a formula, found {text[:60]}") from error
     for node in found.walk():
+        node._meta = None  # where it stood in the text: to copy that is most of a copy
         is_number = not isinstance(node, exp.Literal) or not node.is_string
         is_place = not isinstance(node, exp.Parameter) or _is_place(node.this)
         if not (isinstance(node, _ALLOWED) and is_number and is_place):
