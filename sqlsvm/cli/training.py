@@ -380,7 +380,7 @@ def _say_next(model: "Model", model_file: str | None, url: str) -> None:
     places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
     options = [word for option, place in places.items() if place for word in (option, place)]
     named = shlex.join([model.name, *options])
-    drawn = "" if model.groups or model.support else f", sqlsvm report {named} draws it"
+    drawn = "" if model.support else f", sqlsvm report {named} draws it"
     click.echo(masked(f"next: sqlsvm evaluate {named} measures it{drawn}"), err=True)
 
 

@@ -178,11 +178,11 @@ class Evaluation(Sampled):
 
     @property
     def roc(self) -> tuple[RocPoint, ...]:
-        """The curve at every edge of the histogram, from (0, 0) to (1, 1); empty if a class has no rows.
+        """The curve at every edge of the histogram, from (0, 0) to (1, 1); empty if a class has no rows, and of groups.
 
         A score may be wrong by `blur`: rows surely above t are in the bins that begin at t + blur or later, and rows
         possibly above it are in all bins but those that end before t - blur."""
-        if not (self.negatives > 0 and self.positives > 0):
+        if not (self.negatives > 0 and self.positives > 0 and self.histogram.edges):
             return ()
         edges, thresholds = self.histogram.edges, reversed(self.histogram.edges)
         rates = [_shares_above(rows) for rows in (self.histogram.negative, self.histogram.positive)]

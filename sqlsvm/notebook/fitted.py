@@ -190,7 +190,7 @@ class Fitted:
         from sqlsvm.report.gather import Report, measured
 
         with self._looking(database, None) as (engine, model, offload):
-            evaluation, seen = measured(engine, model.ungrouped_only("a chart draws one").linear(), offload)
+            evaluation, seen, _ = measured(engine, model.ungrouped_only("a chart draws one").linear(), offload)
             return Report(model, evaluation=evaluation, seen=seen)
 
     # -- exports -------------------------------------------------------------------------------------------------------
@@ -250,6 +250,7 @@ class Fitted:
         from sqlsvm.report.effects import effect_charts
         from sqlsvm.report.png import plot
 
+        self._fitted().ungrouped_only("a chart draws one")
         drawn = [plot(chart) for chart in effect_charts(self._gathered(database))]
         if not drawn:
             raise OptionError("no map of this model reads one number", hint="train with map=['spline:COLUMN']")

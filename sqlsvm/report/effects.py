@@ -21,7 +21,7 @@ HEIGHT = 0.3  # the tallest bar of the density is so high, as a share of the cha
 
 
 def effects_section(report: Report) -> Element | None:
-    if not report.model.maps or report.model.classes:
+    if not report.model.maps or report.model.family:
         return None
     drawn = [draw(chart) for chart in effect_charts(report)]
     said = (
@@ -110,6 +110,7 @@ def _ends(edges: Sequence[float], i: int) -> tuple[float, float]:
 
 
 TOP = 24  # how many weights are shown
+SIDE = 12  # vectors of weights next to each other
 
 
 def weights_section(report: Report) -> Element:
@@ -172,25 +173,25 @@ def _bar(part: float) -> Element:
     return el("svg", bar, axis, viewBox=f"0 0 {2 * half:g} 13", width=2 * half, height=13, aria_hidden="true")
 
 
-def weights_of_classes(report: Report) -> Element:
-    """A row for each weight, with a column for each class; those that matter most for some class first."""
+def weights_of_each(report: Report) -> Element:
+    """A row for each weight, with a column for each class and group; those that matter most for some come first."""
     model = report.model
-    scaled = np.array([of.weights.scaled for of in model.classes])
-    order = np.argsort(-np.abs(scaled).max(axis=0, initial=0.0), kind="stable")[:TOP]
-    said = (
-        "The score of a class is its intercept + the sum of weight times column; the prediction is the class with the "
-        "largest score. These are the scaled weights: scaled features have the same size, so the largest come first. "
-        "Above 0 a feature speaks for the class."
-    )
-    first = model.classes[0].weights
-    rows = [("", "(intercept)", *(_signed(of.scaled_intercept or 0.0) for of in model.classes))]
-    for place in order.tolist():
-        w = first[place]
-        name = w.feature if w.category is None else f"{w.feature} = {w.category}"
-        rows.append((report.relation_of(w.feature), name, *map(_signed, scaled[:, place].tolist())))
-    titles = ("relation", "feature", *(str(of.value) for of in model.classes))
-    left = len(first) - len(order)
-    more = el("p", f"And {amount(left)} more, with smaller weights.", class_="aside") if left else None
+    leaves = sorted(model.leaves, key=lambda leaf: -leaf[1].join_rows)[:SIDE] if model.groups else model.leaves
+    scaled = [{(w.feature, w.category): w.scaled_weight for w in leaf.weights} for _, leaf in leaves]
+    names = dict.fromkeys(name for each in scaled for name in each)
+    order = sorted(names, key=lambda name: -max(abs(each.get(name, 0.0)) for each in scaled))[:TOP]
+    said = "The score is the intercept + the sum of weight times column"
+    if model.kinds:
+        said = f"{said} of a class, and the prediction is the class with the largest score. Above 0 a feature is for it"
+    said += ". These are the scaled weights: scaled features have the same size, so the largest come first."
+    rows = [("", "(intercept)", *(_signed(leaf.scaled_intercept or 0.0) for _, leaf in leaves))]
+    for feature, category in order:
+        name = feature if category is None else f"{feature} = {category}"
+        values = (_signed(each.get((feature, category), 0.0)) for each in scaled)
+        rows.append((report.relation_of(feature), name, *values))
+    titles = ("relation", "feature", *(": ".join(map(str, values)) for values, _ in leaves))
+    left = [(len(names) - len(order), "weights, which are smaller"), (len(model.leaves) - len(leaves), "groups")]
+    more = [el("p", f"And {amount(n)} more {what}.", class_="aside") for n, what in left if n]
     return section("weights", "The weights", el("p", said), table(titles, rows, words=2), more)
 
 

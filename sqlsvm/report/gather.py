@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from sqlsvm.ask.describe import Histogram, histograms
-from sqlsvm.ask.evaluate import measure, measure_held_out
+from sqlsvm.ask.evaluate import measure
 from sqlsvm.ask.inspect import Inspection, inspect_model
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.engine.base import Engine
@@ -16,7 +17,6 @@ from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query.rewrites.split import holdout_of
-from sqlsvm.run.data import Data
 from sqlsvm.run.opening import unmapped
 
 PLACES, BINS = 4096, 4000  # finer than for a table: it costs no more, and the bounds in the charts are narrower
@@ -25,10 +25,8 @@ TREE, SCORES, RESIDUALS = "join tree", "scores, ROC curve and confusion matrix",
 MATRIX = "confusion matrix"
 EFFECTS = "effects of columns"
 
-DRAWN = "a report draws one model"
-
 Found = TypeVar("Found")
-Measured = Evaluation | Residuals | Confusion
+Measured = Evaluation | Residuals | Confusion  # with groups: of all of them together
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,7 @@ class Report:
     spread: Mapping[str, Histogram] = field(default_factory=dict)
     """Over the join, of the columns that maps of one column read."""
     missing: tuple[Missing, ...] = ()
+    groups: ByGroup | None = None  # each, on the rows of `evaluation`
 
     def relation_of(self, feature: str) -> str:
         """The relation of a feature, or those of a sum; empty if neither the database nor the model has it."""
@@ -60,7 +59,6 @@ def gather(
     model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool | None = None
 ) -> Report:
     """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
-    model.ungrouped_only(DRAWN)
     both = f"{TREE}, {_quality(model)}"
     if database is None:
         return Report(model, missing=(Missing(both, "no database was named; --dsn URL names one"),))
@@ -72,11 +70,10 @@ def gather(
 
 
 def _quality(model: Model) -> str:
-    return MATRIX if model.classes else RESIDUALS if model.of_numbers else SCORES
+    return MATRIX if model.kinds else RESIDUALS if model.of_numbers else SCORES
 
 
 def gather_from(engine: Engine, model: Model, *, offload: bool | None = None) -> Report:
-    model.ungrouped_only(DRAWN)
     missing: list[Missing] = []
 
     def attempt(part: str, read: Callable[[], Found]) -> Found | None:
@@ -87,10 +84,10 @@ def gather_from(engine: Engine, model: Model, *, offload: bool | None = None) ->
             return None
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
-    evaluation, seen = attempt(_quality(model), lambda: measured(engine, model, offload)) or (None, None)
-    mapped = model.maps and not model.classes
+    evaluation, seen, groups = attempt(_quality(model), lambda: measured(engine, model, offload)) or (None, None, None)
+    mapped = model.maps and not model.family
     spread = (attempt(EFFECTS, lambda: _spread(engine, model)) if mapped else None) or {}
-    return Report(model, inspection, evaluation, seen, spread, tuple(missing))
+    return Report(model, inspection, evaluation, seen, spread, tuple(missing), groups)
 
 
 def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
@@ -99,19 +96,21 @@ def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
     return histograms(engine, unmapped(engine, stored_query(engine, model), options_of(model), read), read)
 
 
-def measured(engine: Engine, model: Model, offload: bool | None) -> tuple[Measured, Measured | None]:
-    def by(how: Callable[..., Measured | ByGroup]) -> Callable[[Data], Measured]:
-        def drawn(problem: Data) -> Measured:
-            found = how(problem, model, buckets=PLACES, bins=BINS)
-            assert not isinstance(found, ByGroup)  # no report has groups
-            return found
+def measured(
+    engine: Engine, model: Model, offload: bool | None
+) -> tuple[Measured | None, Measured | None, ByGroup | None]:
+    """On the rows held out or on all, on those of the training if others were held out, and each group of the first."""
+    on_rows = partial(measure, model=model, buckets=PLACES, bins=BINS)
+    if holdout_of(model.options):
+        parts = on_parts(engine, model, on_rows, offload=offload, held_out=partial(on_rows, held_out=True))
+        first, seen = parts["holdout"], parts["train"]
+    else:
+        first, seen = on_all(engine, model, on_rows, offload=offload), None
+    return _whole(first), _whole(seen), first if isinstance(first, ByGroup) else None
 
-        return drawn
 
-    if not holdout_of(model.options):
-        return on_all(engine, model, by(measure), offload=offload), None
-    parts = on_parts(engine, model, by(measure), offload=offload, held_out=by(measure_held_out))
-    return parts["holdout"], parts["train"]
+def _whole(found: Measured | ByGroup | None) -> Measured | None:
+    return found.whole and replace(found.whole, of=found.of) if isinstance(found, ByGroup) else found
 
 
 def _why(error: SqlsvmError) -> str:

@@ -10,16 +10,17 @@ from typing import Any
 from sqlsvm.measures import MEASURES
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Residuals
-from sqlsvm.model.model import Model, OfClass
+from sqlsvm.model.model import Model, OfClass, OfGroup
 from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS
-from sqlsvm.report.effects import effects_section, weights_of_classes, weights_section
+from sqlsvm.report.effects import effects_section, weights_of_each, weights_section
 from sqlsvm.report.gather import Measured, Report
 from sqlsvm.report.parts import Element, document, el, figures, percent, section, table
 from sqlsvm.report.plots import charts, choice_section
-from sqlsvm.report.scores import scores_section
+from sqlsvm.report.scores import MOST, most_of, scores_section
 from sqlsvm.report.svg import draw
 from sqlsvm.report.tree import join_section
+from sqlsvm.run.notes import listed
 from sqlsvm.show.models import history
 from sqlsvm.show.training import objective
 from sqlsvm.terminal import amount, memory, row_count, weight
@@ -37,7 +38,7 @@ def html(report: Report, made: datetime) -> str:
         _proof(model, drawn),
         join_section(report),
         effects_section(report),
-        weights_of_classes(report) if model.classes else weights_section(report),
+        weights_of_each(report) if model.family else weights_section(report),
         scores_section(report, drawn),
     )
     return document(f"{model.name}: a linear model and its certificate", made, parts, _making(model), _absent(report))
@@ -56,9 +57,9 @@ def _opening(report: Report) -> Element:
 
 
 def _kind(model: Model) -> str:
-    if model.classes:
-        return f"Linear support vector machine of {len(model.classes)} classes"
-    return "Linear model of a number" if model.of_numbers else "Linear support vector machine"
+    kind = "Linear model of a number" if model.of_numbers else "Linear support vector machine"
+    kind += f" of {len(model.kinds)} classes" if model.kinds else ""
+    return f"{kind} for each of {len(model.groups)} groups" if model.groups else kind
 
 
 def _claim(model: Model) -> list[object]:
@@ -128,7 +129,7 @@ def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
         f"of the weights (lambda = {model.lam:g}){_sizes(model)}, on the features as scaled for training. Each pass "
         "gives a plane that lies below it everywhere; the lowest point of all these planes together is the lower bound."
     )
-    if model.classes:
+    if model.family:
         return _proofs(model, said)
     held = [(c.row, f"{c.slack:.6g}") for c in model.constraints]
     constraints = table(("constraint", "slack"), held, words=1, caption="What the weights satisfy") if held else None
@@ -141,16 +142,19 @@ def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
 
 def _proofs(model: Model, said: str) -> Element:
     """`said` explains the objective."""
-    titles = ("class", "rows", "objective", "at most", "lower bound", "gap", "passes", "seconds")
-    about = f"Each class is trained against all others. The model has the means, and the largest gap. {said}"
+    titles = (model.by or "class", "rows", "objective", "at most", "lower bound", "gap", "passes", "seconds")
+    how = "Each group is trained on its own rows" if model.groups else "Each class is trained against all others"
+    about = f"{how}. The model has the means, and the largest gap. {said}"
     number = weight if model.weighted else amount
-    rows = [_proof_of(of, number(of.rows)) for of in model.classes]
-    open_ = [str(of.value) for of in model.classes if not of.converged]
-    late = el("p", f"Not converged: {', '.join(open_)}.", class_="aside") if open_ else None
-    return section("proof", "The certificates", el("p", about), table(titles, rows, words=1), late)
+    rows: list[tuple[float, OfClass | OfGroup]] = [(of.rows, of) for of in model.classes]
+    rows += sorted(((of.join_rows, of) for of in model.groups), key=lambda one: -one[0])[:MOST]
+    drawn = table(titles, [_proof_of(of, number(n)) for n, of in rows], caption=most_of("Each", model.groups))
+    open_ = [str(of.value) for of in model.family if not of.converged]
+    late = el("p", f"Not converged: {listed(open_)}.", class_="aside") if open_ else None
+    return section("proof", "The certificates", el("p", about), drawn, late)
 
 
-def _proof_of(of: OfClass, rows: str) -> tuple[str, ...]:
+def _proof_of(of: OfClass | OfGroup, rows: str) -> tuple[str, ...]:
     values = (f"{value:.6g}" for value in (of.objective, of.objective_upper, of.lower_bound))
     return str(of.value), rows, *values, percent(of.gap), str(of.passes), f"{of.seconds:.1f}"
 

@@ -273,7 +273,7 @@ def _auc(found: Bounded) -> str:
 
 def reliability(report: Report) -> Chart | None:
     found = report.evaluation
-    if not isinstance(found, Evaluation) or not found.probabilities:
+    if not isinstance(found, Evaluation) or not (found.probabilities and found.probabilities.groups):
         return None
     brier, loss = found.probabilities.brier.value, found.probabilities.log_loss.value
     lines = [Line(_groups(found.probabilities), "rows held out, which they were fitted to", "first", True)]

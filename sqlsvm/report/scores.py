@@ -1,6 +1,6 @@
 """The section about the quality of the model: scores, ROC curve, confusion matrix and rates; or its residuals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.report.gather import Report
 from sqlsvm.report.parts import Element, el, section, table
-from sqlsvm.show.evaluation import Found, classes, matrix, measures, number_of, worth_of
+from sqlsvm.show.evaluation import Found, classes, groups, matrix, measures, number_of, worth_of
 from sqlsvm.terminal import amount, row_count, share
 
-MOST = 30  # classes that the matrix has a column for
+MOST = 30  # classes that the matrix has a column for, and groups of which each has a line
 MISTAKES = 12
 
 
@@ -33,7 +33,16 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
         cells = table(*matrix(found, found.of, shares=True), caption=f"Confusion matrix, {unit} of the join")
         left = el("div", drawn.get("scores"), cells, rates)
         parts = [el("div", left, drawn.get("roc"), class_="figures-row"), intervals, drawn.get("reliability")]
+    if report.groups:
+        parts.append(table(*groups(report.groups, MOST), caption=most_of("Each group", report.groups.groups)))
+        if missed := report.groups.missed:
+            said_of = f"{row_count(missed, found.of.weighted)} of the join are in no group with a model."
+            parts.append(el("p", said_of, class_="aside"))
     return section("scores", title, said, *parts)
+
+
+def most_of(said: str, found: Sequence[object]) -> str:
+    return f"{said}: the {MOST} with the most rows of {amount(len(found))}" if len(found) > MOST else said
 
 
 def _counted(report: Report, found: Found) -> str:

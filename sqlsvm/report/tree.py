@@ -40,9 +40,8 @@ def join_section(report: Report) -> Element:
 def _trained_join(model: Model) -> str:
     if model.of_numbers:
         return f"The model was trained on {row_count(model.join_rows, model.weighted)}."
-    if model.classes:
-        number = len(model.classes)
-        return f"The model was trained on {row_count(model.join_rows, model.weighted)} of {number} classes."
+    if model.kinds:
+        return f"The model was trained on {row_count(model.join_rows, model.weighted)} of {len(model.kinds)} classes."
     negative, positive = (model.label_rows.get(label, 0.0) for label in ("-1", "1"))
     names = zip(classes(model), (negative, positive), strict=True)
     parts = [f"{row_count(n, model.weighted)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
@@ -51,6 +50,8 @@ def _trained_join(model: Model) -> str:
 
 def _held_out(report: Report) -> float:
     """If the label is a number, the model does not say how many."""
+    if report.groups:
+        return report.groups.missed + sum(each.rows for each in report.groups.groups) if report.seen else 0.0
     if isinstance(report.evaluation, Residuals):
         return report.evaluation.rows if report.seen else 0.0
     of_classes = sum(of.held_out for of in report.model.classes)
@@ -62,7 +63,8 @@ def _moved(report: Report, found: Inspection) -> str:
     unseen = f" Held out were {row_count(held_out, model.weighted)}." if held_out else ""
     if model.weighted:  # the model has the total weight of its rows, not their number
         return f"{unseen} The join has {row_count(found.join_rows)} now."
-    if round(found.join_rows) == round(model.join_rows + held_out):
+    without = model.ungrouped + sum(each.rows for each in model.skipped)
+    if round(found.join_rows) == round(model.join_rows + held_out + without):
         return unseen
     why = "rows with a NULL feature were left out" if model.nulls == "drop" else "the tables have changed since"
     return f" The join has {row_count(found.join_rows)} now: {why}."

@@ -36,16 +36,21 @@ def number_of(weighted: bool) -> tuple[str, Callable[[float], str]]:
     return ("weight", weight) if weighted else ("rows", amount)
 
 
-def _by_group(found: ByGroup, stream: TextIO) -> str:
-    """A line for each group, then all of them."""
+def groups(found: ByGroup, most: int | None = None) -> Listed:
+    """A line for each group; of more than `most` for those with the most rows."""
+    shown = found.groups if most is None else sorted(found.groups, key=lambda one: -one.rows)[:most]
     names = OF_GROUPS[found.groups[0].found.kind if found.groups else TWO]
     unit, number = number_of(found.of.weighted)
     rows = [
         (str(one.value), number(one.rows), *(_short(MEASURES[name].value(one.found)) for name in names))
-        for one in found.groups
+        for one in shown
     ]
-    titles = (found.by, unit, *(name.replace("_", " ") for name in names))
-    drawn = [on_paper(stream, table(titles, rows))]
+    return Listed((found.by, unit, *(name.replace("_", " ") for name in names)), rows)
+
+
+def _by_group(found: ByGroup, stream: TextIO) -> str:
+    """A line for each group, then all of them."""
+    drawn, (unit, number) = [on_paper(stream, table(*groups(found)))], number_of(found.of.weighted)
     if found.whole:
         drawn.append(f"all groups\n\n{_drawn(found.whole, found.of, stream)}")
     if found.missed:

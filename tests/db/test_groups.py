@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlsvm.ask.rows import of_query, on_all, on_parts
 from sqlsvm.ask.validation import best_of_groups, trained
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
+from sqlsvm.measures import MEASURES
 from sqlsvm.model.confusion import ByGroup
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import scores
@@ -25,7 +27,8 @@ from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.design import OTHER
-from sqlsvm.report.gather import gather
+from sqlsvm.report.gather import gather, gather_from
+from sqlsvm.report.page import html
 from sqlsvm.run import groups
 from sqlsvm.run.data import Data, against_others
 from sqlsvm.run.resume import Continuation, Saved
@@ -624,11 +627,35 @@ def test_what_takes_one_vector_of_weights_refuses_groups(duckdb: Engine) -> None
     join, _ = made("star")
     with join.created(duckdb):
         model = train(duckdb, "m", join.query, training(by="g", lam=1e-2))
-        for refused in (graph, pipeline, lambda m: gather(m, None)):
+        for refused in (graph, pipeline):
             with pytest.raises(OptionError, match="model m has"):
                 refused(model)
         with pytest.raises(OptionError, match="a training begins at one"):
             train(duckdb, "m", join.query, training(), start=model)
+
+
+@pytest.mark.parametrize(
+    ("label", "more"), [("y", {"holdout": 0.4}), ("kind", {}), ("price", {"loss": "squared"})], ids=str
+)
+def test_a_report_has_a_line_for_each_group(duckdb: Engine, label: str, more: dict[str, Any]) -> None:
+    """What is proven of each, its weights, and how good it is; and all of them together."""
+    kind = "CASE WHEN k.x > 2 THEN 'far' WHEN k.z > 0 THEN 'up' ELSE 'no' END"
+    own = {"y": "k.y", "kind": f"{kind} AS kind", "price": "k.z * 2 + k.x * k.x AS price"}[label]
+    text = two_kinds(duckdb).replace("k.y", own).replace("k.g", "CASE WHEN k.x > 0.001 THEN k.g END AS g")
+    (model,) = trained(duckdb, text, {"m": training(label=label, by="g", lam=1e-2, **more)})
+    report = gather_from(duckdb, model)
+    assert not report.missing
+    assert report.groups
+    page = html(report, datetime(2024, 1, 1))
+    for of, one in zip(model.groups, report.groups.groups, strict=True):
+        assert f"<td>{of.value}</td>" in page
+        assert f"{of.lower_bound:.6g}" in page
+        name = "rmse" if model.of_numbers else "accuracy"
+        assert f"{MEASURES[name].value(one.found):.4g}" in page
+    assert "for each of 2 groups" in page
+    assert "of the join are in no group with a model" in page
+    assert "the tables have changed since" not in page
+    assert gather(model, None).missing
 
 
 def test_psql_chooses_the_group(installed: Engine, installed_dsn: str) -> None:
