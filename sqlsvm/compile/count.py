@@ -19,24 +19,15 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.prepare import key, node_table
+from sqlsvm.compile.prepare import Name, key, node_table
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
-
-def up_table(node: int) -> str:
-    return f"sqlsvm_up{node}"
-
-
-def down_table(node: int) -> str:
-    return f"sqlsvm_down{node}"
-
-
-def total_table(node: int) -> str:
-    """The rows of a node that survive, with the number of join rows that each is part of."""
-    return f"sqlsvm_total{node}"
+up_table: Name = "sqlsvm_up{}".format  # the messages from a node to its parent
+down_table: Name = "sqlsvm_down{}".format  # and the other way
+total_table: Name = "sqlsvm_total{}".format  # rows that survive, with the number of join rows that each is part of
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from sqlsvm.compile.joined import (
     with_values,
 )
 from sqlsvm.compile.moments import counts_of
+from sqlsvm.compile.prepare import Name
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
@@ -51,6 +52,8 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.sql import Named
 
 Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]  # the whole number that an engine computes from values
+intervals_table: Name = "sqlsvm_intervals{}".format
+drawn_table: Name = "sqlsvm_drawn{}".format  # row j of the sample, as far as it comes from this node
 J = "j"  # the number of a point, from 1: the row of the sample that a part belongs to
 
 
@@ -78,15 +81,6 @@ def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iter
         rows = sql.table(table) if node in above else sql.derived(hit, table)
         found = sql.select(sql.columns([J, *([CLUSTER] if apart and parent is None else [])], table), rows)
         yield statement(f"sample of {name}", with_values(plan, found, {node: table}))
-
-
-def intervals_table(node: int) -> str:
-    return f"sqlsvm_intervals{node}"
-
-
-def drawn_table(node: int) -> str:
-    """Row j of the sample, as far as it comes from this node."""
-    return f"sqlsvm_drawn{node}"
 
 
 def _root_hit(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chunked: bool, apart: bool) -> exp.Select:

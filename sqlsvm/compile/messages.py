@@ -18,14 +18,14 @@ On the grid, each list also carries what rounding has taken from the scores: the
 state, where e = exact - rounded, in buckets. Of rows that meet, e adds up.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.prepare import link_key
+from sqlsvm.compile.prepare import Name, link_key
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Link
 from sqlsvm.plan.parameters import SPAN
@@ -90,8 +90,7 @@ def spanning(plan: Plan) -> Statement:
     return replace(made, gives=True)
 
 
-def scored_table(bag: int) -> str:
-    return f"sqlsvm_s{bag}"
+scored_table: Name = "sqlsvm_s{}".format
 
 
 def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> exp.Expr:
@@ -107,22 +106,12 @@ def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> 
     return sql.derived(sql.union_all(below, sql.where(above, sql.positive(REST))), alias or "r")
 
 
-def states_table(bag: int, step: int) -> str:
-    """The states of a bag after it has met that many messages."""
-    return f"sqlsvm_q{bag}_{step}"
-
-
 CENTRE_TABLE = "sqlsvm_centre"  # both lists where they meet, each entry with its v
+Step = Callable[[int, int], str]  # the name of a table of a bag that has met so many messages
 
-
-def returned_table(bag: int, step: int) -> str:
-    """v for the states and for the messages of a meeting, side by side."""
-    return f"sqlsvm_r{bag}_{step}"
-
-
-def value_table(bag: int, step: int) -> str:
-    """v for each of these states."""
-    return f"sqlsvm_v{bag}_{step}"
+states_table: Step = "sqlsvm_q{}_{}".format
+value_table: Step = "sqlsvm_v{}_{}".format  # v for each of these states
+returned_table: Step = "sqlsvm_r{}_{}".format  # v for the states and for the messages of a meeting, side by side
 
 
 @dataclass(frozen=True)

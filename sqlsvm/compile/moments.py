@@ -25,7 +25,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table, up_table
-from sqlsvm.compile.prepare import key
+from sqlsvm.compile.prepare import Name, key
 from sqlsvm.compile.scores import Scoring, carried, number_columns, source, weight_of
 from sqlsvm.compile.statement import Asked, Statement, asked, in_row, one_number, statement
 from sqlsvm.engine.base import Rows
@@ -137,12 +137,8 @@ def category_products_name(c: Coordinate, d: Dictionary) -> str:
     return f"products {c.index} of categories {d.number}"
 
 
-def moments_name(node: int) -> str:
-    return f"moments {node}"
-
-
-def category_moments_name(number: int) -> str:
-    return f"category moments {number}"
+moments_name: Name = "moments {}".format  # of a node
+category_moments_name: Name = "category moments {}".format  # of a dictionary
 
 
 def measured_at(plan: Plan, measured: frozenset[str]) -> set[int]:

@@ -3,7 +3,7 @@
 A node of several relations (a cycle, joined up front) is the join of its members on the variables they share.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -25,21 +25,12 @@ class Output:
     name: str
 
 
-def key(variable: int) -> str:
-    return f"k{variable}"
+Name = Callable[[int], str]  # of what has a number
 
-
-def link_key(variable: int) -> str:
-    """A join variable of a many-to-many edge, coded as a number: what travels in messages."""
-    return f"g{variable}"
-
-
-def codes_table(variable: int) -> str:
-    return f"sqlsvm_g{variable}"
-
-
-def node_table(node: int) -> str:
-    return f"sqlsvm_n{node}"
+key: Name = "k{}".format  # a join variable
+link_key: Name = "g{}".format  # one of a many-to-many edge, coded as a number: what travels in messages
+codes_table: Name = "sqlsvm_g{}".format
+node_table: Name = "sqlsvm_n{}".format
 
 
 def prepare_merged(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
-from sqlsvm.compile.prepare import key
+from sqlsvm.compile.prepare import Name, key
 from sqlsvm.compile.scores import source, value_at
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Coordinate, Dictionary
@@ -29,13 +29,8 @@ Asked = Callable[[int], bool]  # is anything asked of this node?
 CELLS = 256  # combinations of categories that are few enough to be summed up in one scan
 
 
-def counts_table(node: int) -> str:
-    """What was counted at the core, grouped back to the key of a node that folds into it."""
-    return f"sqlsvm_c{node}"
-
-
-def sums_name(node: int) -> str:
-    return f"sums {node}"
+counts_table: Name = "sqlsvm_c{}".format  # what was counted, grouped back to the key of a node that folds in
+sums_name: Name = "sums {}".format
 
 
 def category_name(dictionary: Dictionary) -> str:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import in_table, place_in_table
-from sqlsvm.compile.prepare import Output, key, node_rows, node_table
+from sqlsvm.compile.prepare import Name, Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
 from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
@@ -98,6 +98,7 @@ def straight(term: exp.Expression) -> exp.Expression:
     return term
 
 
+_alias: Name = "f{}".format  # of a child
 ROW = "r"  # the node itself, where its rows are scored
 
 
@@ -226,10 +227,6 @@ def value_at(plan: Plan, x: Coordinate, at: str) -> exp.Expression:
     variable = plan.places_read[child]
     rows = Scoring(plan, whole=True, vectors=()).rows(child, [variable], carried(plan, child))
     return value_in(plan.placed[child], rows, x.column, sql.column(key(variable), at))
-
-
-def _alias(child: int) -> str:
-    return f"f{child}"
 
 
 def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:

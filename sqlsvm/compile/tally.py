@@ -23,7 +23,7 @@ from sqlsvm.compile.messages import (
     tie_of,
     value_table,
 )
-from sqlsvm.compile.prepare import codes_table, key, link_key
+from sqlsvm.compile.prepare import Name, codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, straight, value_columns, weight_of
 from sqlsvm.compile.statement import Statement, statement
@@ -33,10 +33,7 @@ from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
-
-def active_table(bag: int) -> str:
-    """The rows of a core that are part of a counted join row, with the count c."""
-    return f"sqlsvm_a{bag}"
+active_table: Name = "sqlsvm_a{}".format  # the rows of a core that are part of a counted join row, with the count c
 
 
 def active_rows(bag: int) -> exp.Expr:
