@@ -31,7 +31,7 @@ def test_a_model_for_each_group(dsn: str) -> None:
     assert "note: 1 group of g is skipped: one: the label y has one class only" in done.stderr
     assert "note: g is NULL in 100 rows of the join: these are in no group" in done.stderr
     assert "sqlsvm evaluate by_g" in done.stderr
-    assert "sqlsvm report" not in done.stderr
+    assert "sqlsvm report by_g draws it" in done.stderr
     found = json.loads(answer("show", "--dsn", dsn, "by_g", "--json"))
     assert [(g["value"], g["join_rows"], g["converged"]) for g in found["groups"]] == [
         ("a", 100, True),
@@ -47,6 +47,7 @@ def test_a_model_for_each_group(dsn: str) -> None:
     assert measured["rows_without_model"] == 200
     right = [g["accuracy"] * 100 for g in measured["groups"]]
     assert measured["all"]["accuracy"] * 200 == pytest.approx(sum(right))
+    assert answer("report", "--dsn", dsn, "by_g", "-o", "-").count("<td>a</td>") == 2
     drawn = answer("evaluate", "--dsn", dsn, "by_g")
     assert "all groups" in drawn
     assert drawn.endswith("in no group with a model: 200 rows of the join\n")
