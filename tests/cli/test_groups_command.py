@@ -31,7 +31,7 @@ def test_a_model_for_each_group(dsn: str) -> None:
     assert "note: 1 group of g is skipped: one: the label y has one class only" in done.stderr
     assert "note: g is NULL in 100 rows of the join: these are in no group" in done.stderr
     assert "sqlsvm evaluate by_g" in done.stderr
-    assert "sqlsvm report by_g draws it" in done.stderr
+    assert "sqlsvm report by_g" in done.stderr
     found = json.loads(answer("show", "--dsn", dsn, "by_g", "--json"))
     assert [(g["value"], g["join_rows"], g["converged"]) for g in found["groups"]] == [
         ("a", 100, True),
