@@ -80,9 +80,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a thinned test one variant of n is quick, and five are no campaign of a night. Of another test of a database
-    or of a command one variant is quick, of both engines one or the other. The rest is slow. Of a test with the mark
-    `either` the engines take turns, until the night. Slow tests come first, so that at the end no worker waits long for
-    another."""
+    or of a command one variant is quick, of both engines one or the other. The rest is slow. Of a test with other
+    parameters the engines take turns until the night, unless it has the mark `each`. Slow tests come first, so that at
+    the end no worker waits long for another."""
     tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         if _is_turn_of_other(item):
@@ -112,11 +112,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_turn_of_other(item: pytest.Item) -> bool:
     """As on a chessboard: of two parameters each value meets both engines, and each pair one."""
-    if not item.get_closest_marker("either") or not isinstance(item, pytest.Function):
+    if item.get_closest_marker("each") or not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
         return False
-    places = dict(item.callspec.indices) if hasattr(item, "callspec") else {}
-    engine = places.pop("shared_engine" if "shared_engine" in places else "engine", None)
-    return engine is not None and bool(places) and engine != sum(places.values()) % 2
+    places = dict(item.callspec.indices)
+    name = "shared_engine" if "shared_engine" in places else "engine"
+    if item.callspec.params.get(name) not in ENGINES or any(
+        m.args[0] == name for m in item.iter_markers("parametrize")
+    ):
+        return False  # it has no engine, or names its own, as a twin does
+    engine = places.pop(name)
+    return bool(places) and engine != sum(places.values()) % 2
 
 
 def pytest_collection_finish() -> None:

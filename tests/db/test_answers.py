@@ -14,6 +14,8 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked, run
 
+pytestmark = pytest.mark.each
+
 VALUES = (
     "COUNT(*)",
     "COALESCE(SUM(v.x), -1)",

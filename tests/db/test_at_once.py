@@ -13,8 +13,6 @@ from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
 from tests.typed import meant
 
-pytestmark = pytest.mark.either
-
 NUMBERS = ProblemOptions("y")
 
 

@@ -25,6 +25,8 @@ from sqlsvm.run.train import train
 from tests.ground.trained import training
 from tests.typed import asked, meant, run, typed
 
+pytestmark = pytest.mark.each
+
 # -- uniqueness that is declared, and so not counted -------------------------------------------------------------------
 
 

@@ -19,8 +19,6 @@ from tests.ground.joins import Join
 from tests.ground.opened import truth
 from tests.ground.trained import training, wish_of
 
-pytestmark = pytest.mark.either
-
 TIME, FAR = 1_700_000_000.0, 1e12
 TABLES = (
     "CREATE TABLE f (k INT, y INT, v FLOAT8, g INT, x FLOAT8, c FLOAT8, t FLOAT8); CREATE TABLE g (k INT, z FLOAT8)"

@@ -39,8 +39,6 @@ from tests.ground.joins import Join
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as in_psql
 
-pytestmark = pytest.mark.either
-
 NOISE = [f"n{k}" for k in range(8)]
 QUERY = f"""
     SELECT o.late, o.amount, c.age, v.minutes, {", ".join(f"o.{name}" for name in NOISE)}

@@ -47,8 +47,6 @@ from tests.ground.opened import build, truth
 from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
 from tests.typed import asked
 
-pytestmark = pytest.mark.either
-
 LABELS = {
     "star": ("s.y", "CASE WHEN NOT s.y THEN 'a' WHEN s.price > 0.4 THEN 'b''s' ELSE 'c' END"),
     "categories": ("t.y", "CASE WHEN t.y THEN 3 WHEN t.x > 0 THEN 10 ELSE -1 END"),

@@ -17,6 +17,8 @@ from sqlsvm.errors import EngineError, QueryError
 from sqlsvm.query.read_query import read_query
 from tests.typed import asked, meant, query, run, typed
 
+pytestmark = pytest.mark.each
+
 EVIL_NAMES = [
     'a"b',
     "it's",

@@ -11,6 +11,8 @@ from sqlsvm.engine.wire import COPY_BLOCK
 from tests.ground.opened import build
 from tests.typed import asked, meant, query
 
+pytestmark = pytest.mark.each
+
 
 def test_masked_cells_are_null(engine: Engine) -> None:
     build(engine, "CREATE TEMPORARY TABLE t (place INT, d DOUBLE PRECISION, i INT, b BOOLEAN)")

@@ -16,7 +16,7 @@ from tests.ground import svm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import Wish, build, opened, opened_world
 
-pytestmark = [pytest.mark.slow, pytest.mark.either]
+pytestmark = pytest.mark.slow
 
 
 def truths(truth: svm.Design, beta: Values) -> dict[str, float]:

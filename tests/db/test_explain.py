@@ -30,8 +30,6 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import meant
 
-pytestmark = pytest.mark.either
-
 TABLES = """
 CREATE TABLE a (k INT, y BOOLEAN, x DOUBLE PRECISION);
 CREATE TABLE b (k INT, l INT, x DOUBLE PRECISION, shade INT);

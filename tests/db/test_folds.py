@@ -44,8 +44,6 @@ from tests.ground.trained import training
 from tests.typed import asked as fetched
 from tests.typed import meant, typed
 
-pytestmark = pytest.mark.either
-
 SHAPES = {"star": star, "chain": chain, "categories": categories}
 Found = list[tuple[float, Mapping[str, Values]]]
 

@@ -21,6 +21,8 @@ from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, opened, plan_of, ties
 
+pytestmark = pytest.mark.each
+
 FOLDER = Path(__file__).parents[1] / "golden" / "sql"
 EXACT, GRID = Wish(), Wish(method="grid")
 WIDTH = 118

@@ -46,8 +46,6 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, sensibl
 from tests.typed import asked as fetched
 from tests.typed import meant, typed
 
-pytestmark = pytest.mark.either
-
 BY = {
     "star": (star, "CASE s.store % 4 WHEN 0 THEN 'a' WHEN 1 THEN 'b''s' WHEN 2 THEN 'c' END"),
     "categories": (categories, "t.month"),

@@ -34,8 +34,6 @@ from tests.ground.world import World
 from tests.typed import asked, meant, run, typed
 from tests.unit.queries import NoKeys
 
-pytestmark = pytest.mark.either
-
 TYPES = """
 CREATE TABLE t (id INT, y BOOLEAN, x FLOAT8, n NUMERIC(9, 2), big BIGINT, word TEXT, day DATE, at TIMESTAMP, k INT);
 INSERT INTO t VALUES

@@ -25,8 +25,6 @@ from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
 
-pytestmark = pytest.mark.either
-
 MANY = 1_000_000
 
 

@@ -20,6 +20,8 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked
 
+pytestmark = pytest.mark.each
+
 TABLES = """
     CREATE TABLE d AS SELECT g AS k, CASE WHEN g % 3 > 0 THEN COS(g) END AS z,
         CASE WHEN g % 5 > 0 THEN g % 2 = 0 END AS b,

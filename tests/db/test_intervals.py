@@ -24,8 +24,6 @@ from sqlsvm.solve.arrays import Array
 from tests.ground.opened import build
 from tests.typed import asked, meant
 
-pytestmark = pytest.mark.either
-
 TABLES = """CREATE TABLE f (id INT, k INT, j INT, y INT, x FLOAT8);
 CREATE TABLE g (k INT, z FLOAT8); CREATE TABLE h (j INT, v FLOAT8); CREATE TABLE i (id INT, u FLOAT8)"""
 QUERIES = {

@@ -26,8 +26,6 @@ from tests.ground.opened import Wish, build, truth
 from tests.ground.trained import training
 from tests.typed import asked, typed
 
-pytestmark = pytest.mark.either
-
 KERNELS: tuple[KernelName, ...] = get_args(KernelName)
 
 TABLES = """

@@ -23,8 +23,6 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, measure
 from tests.ground.world import noted
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 MANY: Wishes = {"to_many": True, "many_to_many": True, "max_relations": 4}
 JOIN = left_join_to_many(np.random.default_rng(5))
 FOLDED = left_join_to_many(np.random.default_rng(6), unknown=0)

@@ -12,8 +12,6 @@ from tests.ground.losses import HIGH, HUBER, MIXED, QUANTILE, SQUARED, TUBE
 from tests.ground.opened import Opened, Wish, opened, opened_world
 from tests.ground.world import noted
 
-pytestmark = pytest.mark.either
-
 ORIGIN = 1.0
 LOSSES = {
     "hinge": HINGE,

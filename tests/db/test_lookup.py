@@ -16,8 +16,6 @@ from sqlsvm.run.workspace import workspace
 from tests.ground.opened import build
 from tests.ground.schemas import random_world
 
-pytestmark = pytest.mark.either
-
 TABLES = """
 CREATE TABLE f (k BIGINT, m INT, y INT, x FLOAT8, c TEXT); CREATE TABLE d (k SMALLINT, m INT, z FLOAT8, w INT);
 CREATE TABLE e (k INT, v FLOAT8);

@@ -25,8 +25,6 @@ from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 Numbers = Callable[[Values], Values]
 
 WIDTH = 0.4
@@ -259,7 +257,7 @@ def proven(engine: Engine, join: Join, asked: Training, model: Model | None = No
     return model
 
 
-@pytest.mark.thin(9)
+@pytest.mark.thin(15)
 @every_loss
 @pytest.mark.parametrize(
     ("data", "counting"),

@@ -54,8 +54,6 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, trainin
 from tests.ground.world import noted
 from tests.typed import asked, meant
 
-pytestmark = pytest.mark.either
-
 ROWS = 400
 
 

@@ -28,8 +28,6 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of
 from tests.ground.world import noted
 from tests.typed import asked, typed
 
-pytestmark = pytest.mark.either
-
 
 def shop(rng: np.random.Generator) -> Join:
     """A key of two columns, a dimension of a dimension, and a region that a customer may not have."""

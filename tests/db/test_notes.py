@@ -19,8 +19,6 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked
 
-pytestmark = pytest.mark.either
-
 TABLES = """
     CREATE TABLE f AS
         SELECT g % 7 AS k, SIN(g) AS x, 3 AS three, 0 AS zero, g > 40 AS late, g % 10 = 0 AS y

@@ -41,8 +41,6 @@ from tests.ground.trained import sensible, training
 from tests.psql import complaint
 from tests.typed import asked, meant, typed
 
-pytestmark = pytest.mark.either
-
 TUBE, QUANTILE, DELTA = 0.3, 0.9, 0.5
 PIECES = ((1.0, -0.5), (None, -1.0, 0.0))
 FORMULAS: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {

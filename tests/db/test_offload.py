@@ -82,8 +82,10 @@ def test_worlds(shared_postgres: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_more_worlds(shared_postgres: Engine) -> None:
-    assert [outcome(shared_postgres, seed) for seed in range(10, 160)].count("same") >= 60
+@pytest.mark.thin(25)
+@pytest.mark.parametrize("first", range(10, 160, 30))
+def test_more_worlds(shared_postgres: Engine, first: int) -> None:
+    assert [outcome(shared_postgres, seed) for seed in range(first, first + 30)].count("same") >= 8
 
 
 # -- keys and values ---------------------------------------------------------------------------------------------------

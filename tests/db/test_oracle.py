@@ -18,8 +18,6 @@ from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_wo
 from tests.ground.schemas import Wishes
 from tests.ground.world import noted
 
-pytestmark = pytest.mark.either
-
 SCALES: tuple[svm.Scale, ...] = ("none", "standard", "maxabs")
 HEIGHTS = (1, 3, 16, 64)
 MANY: Wishes = {"many_to_many": True, "nulls": False, "left_joins": False}

@@ -31,8 +31,6 @@ from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import beta_of, training, wish_of
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 CLOSE = 1e-7
 
 
@@ -120,7 +118,7 @@ def zeros(rows: svm.Design) -> Values:
 KINDS = ("none", "l1", "nonnegative", "decreasing", "box", "fair")
 
 
-@pytest.mark.thin(9)
+@pytest.mark.thin(15)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", JOINS)
 def test_the_proof_beside_a_peer(engine: Engine, shape: str, kind: str) -> None:
@@ -381,7 +379,7 @@ def test_psql_refuses_what_no_weights_satisfy(postgres: Engine) -> None:
         stored_program(postgres, QUERY, training(constrain=both))
 
 
-@pytest.mark.thin(15)
+@pytest.mark.thin(20)
 @pytest.mark.parametrize("kind", ["l1", "nonnegative", "decreasing", "box", "free"])
 @pytest.mark.parametrize("shape", ["star", "chain", "heap", "categories"])
 def test_psql_proves_it_beside_a_peer(installed: Engine, installed_dsn: str, shape: str, kind: str) -> None:

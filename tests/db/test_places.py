@@ -20,8 +20,6 @@ from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_wo
 from tests.ground.schemas import Wishes
 from tests.typed import meant
 
-pytestmark = pytest.mark.either
-
 STAR = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
 CODED = ProblemOptions("y", categorical=("x",))
 """With categories not all is added up at once, which would need no arrays."""

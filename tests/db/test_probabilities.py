@@ -40,8 +40,6 @@ from tests.psql import answer, complaint
 from tests.typed import asked as fetched
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 METHODS: tuple[ProbabilityMethod, ...] = ("sigmoid", "isotonic")
 NO_WEIGHTS = "ignore:Since FrozenEstimator does not appear to accept sample_weight"
 SHAPES = {"star": lambda: star(np.random.default_rng(3), 1500), "chain": lambda: chain(np.random.default_rng(3), 120)}

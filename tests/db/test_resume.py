@@ -27,8 +27,6 @@ from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 
 @pytest.fixture
 def join(engine: Engine) -> Join:

@@ -14,8 +14,6 @@ from tests.ground.opened import Opened, Wish, build, joined, opened, opened_worl
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
 
-pytestmark = pytest.mark.either
-
 SEEDS = range(7)
 BOUNDS = (1.0, 0.0, -0.5)
 

@@ -23,8 +23,6 @@ from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened
 from tests.listing import tables
 from tests.typed import meant, typed
 
-pytestmark = pytest.mark.either
-
 SIZE = 2000
 
 

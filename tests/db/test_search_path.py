@@ -142,7 +142,7 @@ def a_view(text: str) -> str:
     return f"CREATE TEMPORARY VIEW v AS {text}"
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("form", range(len(FORMS)))
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_a_bound_query_means_what_was_typed(filled: Engine, expression: str, form: int) -> None:

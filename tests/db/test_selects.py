@@ -16,6 +16,8 @@ from tests.ground.sql_program import trained as trained_by_psql
 from tests.ground.trained import training
 from tests.typed import look_in, run
 
+pytestmark = pytest.mark.each
+
 TEXT = (Path(__file__).parent / "selects.sql").read_text(encoding="utf-8")
 TABLES, *SELECTS = re.split(r"\n\n-- (?=\S+(?: duckdb| postgres)?\n)", TEXT)
 FEW = 18

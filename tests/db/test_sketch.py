@@ -23,7 +23,7 @@ from tests.ground.opened import Opened, Wish, build, is_clear, opened_problem, o
 from tests.ground.schemas import Wishes
 from tests.typed import asked, meant
 
-pytestmark = [pytest.mark.slow, pytest.mark.either]
+pytestmark = pytest.mark.slow
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0)
 SHAPES = {

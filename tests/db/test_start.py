@@ -11,8 +11,6 @@ from tests.ground.joins import categories, chain, star
 from tests.ground.trained import training
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 SHAPES = {"star": star, "chain": chain, "categories": categories}
 
 

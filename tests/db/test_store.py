@@ -23,6 +23,8 @@ from sqlsvm.store.templates import template
 from tests.ground.models import HOSTILE, model
 from tests.typed import asked, typed
 
+pytestmark = pytest.mark.each
+
 MAKES = ("CREATE", "INSERT", "UPDATE", "DELETE", "COMMENT", "ALTER", "DROP")
 
 

@@ -35,8 +35,6 @@ from tests.ground.world import noted
 from tests.psql import psql
 from tests.typed import typed
 
-pytestmark = pytest.mark.either
-
 
 def limited(engine: Engine, rows: Joined, feature: str, top: tuple[object, ...], n: int) -> Joined:
     """The rows with "(other)" for the values of a feature that are not in `top`, which must be its most frequent."""

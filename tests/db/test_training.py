@@ -23,7 +23,7 @@ from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of
 from tests.ground.world import noted
 from tests.typed import meant, typed
 
-pytestmark = [pytest.mark.slow, pytest.mark.either]
+pytestmark = pytest.mark.slow
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 

@@ -27,7 +27,7 @@ from tests.ground.opened import build
 from tests.ground.trained import training
 from tests.typed import asked, typed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.each]
 
 Sessions = Callable[[], Engine]
 

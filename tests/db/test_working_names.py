@@ -18,6 +18,8 @@ from tests.ground.joins import categories
 from tests.ground.trained import training
 from tests.typed import asked, typed
 
+pytestmark = pytest.mark.each
+
 JOIN = categories(np.random.default_rng(6))
 ASKED = replace(training(lam=1e-2, sample=300, categorical=JOIN.categorical), holdout=0.3)
 MADE = re.compile(r"CREATE TEMPORARY TABLE (\w+)")

@@ -17,6 +17,8 @@ from tests.evaluating import evaluate_model
 from tests.ground.trained import training
 from tests.typed import asked, run
 
+pytestmark = pytest.mark.each
+
 PAGE = (ROOT / "docs" / "queries.md").read_text(encoding="utf-8")
 WAYS = "Folded", "A part is made", "The whole is made"
 

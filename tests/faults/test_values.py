@@ -21,6 +21,8 @@ from tests.ground.trained import assert_proven, training, wish_of
 from tests.ground.world import noted
 from tests.typed import run
 
+pytestmark = pytest.mark.each
+
 FORTY_DIGITS = "1234567890123456789012345678901234567890"
 NUMBERS = {
     "denormals": ("FLOAT8", "5e-324", "-5e-324", "1e-310"),
