@@ -82,26 +82,19 @@ class JoinTree:
     root: int
     acyclic: bool
 
-    def node_of(self, alias: str) -> int:
-        return self._homes[alias]
+    @cached_property
+    def node_of(self) -> Callable[[str], int]:
+        return {alias: node for node, block in enumerate(self.nodes) for alias in block}.__getitem__
 
     @cached_property
-    def _homes(self) -> dict[str, int]:
-        return {alias: node for node, block in enumerate(self.nodes) for alias in block}
-
-    def held(self, alias: str) -> Sequence[Variable]:
-        return self._by_alias.get(alias, ())
-
-    @cached_property
-    def _by_alias(self) -> dict[str, list[Variable]]:
-        return gathered((alias, variable) for variable in self.variables for alias in variable.holders)
-
-    def variables_of(self, node: int) -> tuple[int, ...]:
-        return self._held[node]
+    def held(self) -> Callable[[str], Sequence[Variable]]:
+        """The variables of a relation."""
+        found = gathered((alias, variable) for variable in self.variables for alias in variable.holders)
+        return {alias: found.get(alias, ()) for block in self.nodes for alias in block}.__getitem__
 
     @cached_property
-    def _held(self) -> list[tuple[int, ...]]:
-        return [tuple(sorted(held)) for held in _held(self.nodes, self.variables)]
+    def variables_of(self) -> Callable[[int], tuple[int, ...]]:
+        return [tuple(sorted(held)) for held in _held(self.nodes, self.variables)].__getitem__
 
     def holder(self, variable: Variable, node: int) -> str:
         """The first relation of a node that holds a variable."""
@@ -114,13 +107,10 @@ class JoinTree:
         once = {j.relation for j in self.query.numbered if j.finds_one and j.parent in block}
         return tuple(alias for alias in block if alias not in once)
 
-    def edges_of(self, node: int) -> tuple[Edge, ...]:
-        return self._ends[node]
-
     @cached_property
-    def _ends(self) -> list[tuple[Edge, ...]]:
+    def edges_of(self) -> Callable[[int], tuple[Edge, ...]]:
         ends = gathered((end, edge) for edge in self.edges for end in (edge.left, edge.right))
-        return [tuple(ends.get(node, ())) for node in range(len(self.nodes))]
+        return [tuple(ends.get(node, ())) for node in range(len(self.nodes))].__getitem__
 
     def rerooted(self, root: int) -> "JoinTree":
         return replace(self, root=root)
@@ -194,12 +184,9 @@ class JoinTree:
                 members[self.core(node)].append(node)
         return tuple(tuple(m) for m in members.values())
 
-    def core(self, node: int) -> int:
-        """The node that this one folds into at last."""
-        return self._cores[node]
-
     @cached_property
-    def _cores(self) -> list[int]:
+    def core(self) -> Callable[[int], int]:
+        """The node that one folds into at last."""
         cores = list(range(len(self.nodes)))
         for core in cores.copy():
             todo = [] if core in self.folds else [core]
@@ -207,7 +194,7 @@ class JoinTree:
                 node = todo.pop()
                 cores[node] = core
                 todo.extend(child for child, _ in self.folded.get(node, ()))
-        return cores
+        return cores.__getitem__
 
     @cached_property
     def links(self) -> tuple[Link, ...]:

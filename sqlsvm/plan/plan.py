@@ -10,7 +10,7 @@ with three or more bags a sum goes over pairs of entries. Counts of rows are who
 messages matter only where rows have weights.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeVar
@@ -192,23 +192,17 @@ class Plan:
             or (self.design.target.weighted and self.design.target.label.relation in relations)
         )
 
-    def coordinates(self, node: int) -> tuple[Coordinate, ...]:
-        return self._coordinates.get(node, ())
-
     @cached_property
-    def _coordinates(self) -> dict[int, tuple[Coordinate, ...]]:
+    def coordinates(self) -> Callable[[int], tuple[Coordinate, ...]]:
         return self._by_node(self.design.coordinates)
 
-    def dictionaries(self, node: int) -> tuple[Dictionary, ...]:
-        return self._dictionaries.get(node, ())
-
     @cached_property
-    def _dictionaries(self) -> dict[int, tuple[Dictionary, ...]]:
+    def dictionaries(self) -> Callable[[int], tuple[Dictionary, ...]]:
         return self._by_node(self.design.dictionaries)
 
-    def _by_node(self, features: Iterable[F]) -> dict[int, tuple[F, ...]]:
+    def _by_node(self, features: Iterable[F]) -> Callable[[int], tuple[F, ...]]:
         found = gathered((self.tree.node_of(each.relation), each) for each in features)
-        return {node: tuple(own) for node, own in found.items()}
+        return [tuple(found.get(node, ())) for node in range(len(self.tree.nodes))].__getitem__
 
     def featured(self, node: int) -> bool:
         """Is there anything to learn a weight for?"""

@@ -377,21 +377,15 @@ class FeatureQuery:
 
     def expressions(self, alias: str) -> list[exp.Expression]:
         """Those of a relation that have a value in each of its rows."""
-        return list(self._expressions.get(alias, ()))
+        return [*dict.fromkeys(self._expressions.get(alias, ()))]
 
     @cached_property
-    def _expressions(self) -> Mapping[str, Mapping[exp.Expression, None]]:
-        found: dict[str, dict[exp.Expression, None]] = {}
-        for each in self.valued:
-            found.setdefault(each.relation, {}).setdefault(each.expression)
-        return found
-
-    def relation(self, alias: str) -> Relation:
-        return self._relations[alias]
+    def _expressions(self) -> Mapping[str, list[exp.Expression]]:
+        return gathered((each.relation, each.expression) for each in self.valued)
 
     @cached_property
-    def _relations(self) -> Mapping[str, Relation]:
-        return {r.alias: r for r in self.relations}
+    def relation(self) -> Callable[[str], Relation]:
+        return {r.alias: r for r in self.relations}.__getitem__
 
     @property
     def label_relation(self) -> str:
