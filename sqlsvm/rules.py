@@ -296,8 +296,6 @@ def _of_sets() -> Iterator[Rule]:
     yield from _deciding("select")
     said = "--resume continues from passes, and ⟦warm_start⟧ from a model"
     yield Rule({"resume": GIVEN}, ("from",), said, "give one of them")
-    said = "⟦warm_start⟧ begins one training, and several values of {several} make several"
-    yield Rule({"several": GIVEN}, ("from",), said, "leave out ⟦warm_start⟧")
     said = "⟦work_schema⟧ makes tables on the server, and ⟦offload⟧ does not"
     yield Rule({"offload": GIVEN}, ("work_schema",), said, "choose one of them")
 

@@ -209,8 +209,8 @@ def by_group(problem: Data, model: Model, bins: int = BINS, *, held_out: bool = 
 
     def measured(problem: Data, parts: Sequence[Model]) -> Found:
         (part,) = parts
-        if problem.part is not None:
-            return _of_rows(problem, problem.part, part, bins, held_out=held_out)
+        if problem.raw is not None:
+            return _of_rows(problem, problem.raw, part, bins, held_out=held_out)
         return ungrouped(problem, part, bins=bins, held_out=held_out)
 
     each = in_each(problem, [model], measured, apart=held_out)

@@ -21,8 +21,8 @@ from sqlsvm.query import FeatureQuery, parse
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.names import column_of
 from sqlsvm.query.read_query import Roles
-from sqlsvm.query.rewrites.split import PARTS, HeldOut, OfFold, Part, holdout_of, marked
-from sqlsvm.run.data import Data, Key, prepared
+from sqlsvm.query.rewrites.split import PARTS, HeldOut, Part, holdout_of, marked
+from sqlsvm.run.data import Data, prepared
 from sqlsvm.run.derived import reading
 from sqlsvm.run.folding import prepared_part
 from sqlsvm.run.offload import brought
@@ -58,9 +58,11 @@ def on_parts(
     *,
     offload: bool | None = None,
     held_out: Callable[[Data], Found] | None = None,
+    holdout: HeldOut | None = None,
 ) -> dict[Part, Found]:
-    """`held_out`: how the rows held out are measured, if that is another way."""
-    options, holdout = options_of(model), holdout_of(model.options)
+    """`held_out`: how the rows held out are measured, if that is another way. `holdout`: which they are, if the model
+    does not know."""
+    options, holdout = options_of(model), holdout or holdout_of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with ⟦holdout 0.2⟧, say")
     found: dict[Part, Found] = {}
@@ -81,18 +83,6 @@ def classes_of(work: Workspace, query: FeatureQuery, model: Model) -> Target | N
     if model.kinds:
         return classes_known(work.engine, query, model.kinds)
     return None if model.of_numbers else two_known(work.engine, query, model.trained_on.label_values)
-
-
-@anew
-def on_fold(
-    engine: Engine, model: Model, fold: OfFold, measured: Callable[[Data], Found], offload: bool | None
-) -> Found:
-    """The rows of a fold that the training of this model has not seen."""
-    options = options_of(model)
-    with _rows(engine, model, offload, fold) as (work, query):
-        target = classes_of(work, query, model)
-        part = prepared_part(work, query, options, fold, "holdout", target=target, origins=model.origins)
-        return measured(replace(part, key=Key(fold=fold.number)))
 
 
 @contextmanager

@@ -177,8 +177,8 @@ def _in_bins(asked: Listed, above: ByLabel | None, bins: int) -> Scored:
 
 def of_each(problem: Data, thetas: Sequence[Array]) -> list[Scored]:
     """Of raw weights: one vector, or one for each class against all others."""
-    if problem.part is not None:
-        found = of_rows(problem.plan.design, problem.part, thetas)
+    if problem.raw is not None:
+        found = of_rows(problem.plan.design, problem.raw, thetas)
         return against_others(found) if problem.plan.design.target.classes else [found]
     each = zip(problems_of(problem), thetas, strict=False)
     return [of_plan(own.work, own.plan, theta, FINE) for own, theta in each]

@@ -14,7 +14,7 @@ import numpy as np
 from sqlsvm.ask.confusion import classed, confusion
 from sqlsvm.ask.evaluate import evaluate, in_each, residuals_of
 from sqlsvm.ask.intervals import mean_loss, with_intervals, with_intervals_of_numbers
-from sqlsvm.ask.rows import on_fold, on_parts, options_of
+from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.ask.scored import FINE, Measures, of_each, of_plan, of_rows
 from sqlsvm.compile.clusters import apart
 from sqlsvm.engine.base import Engine
@@ -29,7 +29,7 @@ from sqlsvm.options import NUMBER_LOSSES, ProbabilityMethod
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import OfFold
-from sqlsvm.run.data import Data, against_others
+from sqlsvm.run.data import Data, Key, against_others
 from sqlsvm.run.folding import Missed
 from sqlsvm.run.making import NOTHING
 from sqlsvm.run.notes import listed, unmeasured
@@ -92,12 +92,13 @@ def _measured(
         measure(problem, {m.name: Weighed(thetas, own[m.name], m.threshold) for m, thetas in each})
 
     def measured(problem: Data) -> list[object]:
+        problem = replace(problem, key=Key(fold=fold.number))
         if not found[0].groups:
             weights(problem, found)
             return []
         return [group.value for group, _ in in_each(problem, found, weights, apart=True, check=True)]
 
-    return on_fold(engine, found[0], fold, measured, offload)
+    return on_parts(engine, found[0], measured, ["holdout"], offload=offload, holdout=fold)["holdout"]
 
 
 MOST_BAGS = 2  # with more, what a row adds to a measure takes minutes to count
@@ -131,11 +132,9 @@ def with_errors(
     threshold. And the standard errors of those for which rows of the label's relation are known to be clusters. Those
     of rows in memory are, unless the label's relation is in a cycle."""
     loss, is_number, plan = options.named_loss, options.loss in NUMBER_LOSSES, problem.plan
-    wanted = len(thetas) == 1 and (
-        wanted and len(plan.bags) <= MOST_BAGS if problem.part is None else bool(apart(plan))
-    )
+    wanted = len(thetas) == 1 and (wanted and len(plan.bags) <= MOST_BAGS if problem.raw is None else bool(apart(plan)))
     found: Answer
-    if problem.part is None and (len(thetas) > 1 or is_number):
+    if problem.raw is None and (len(thetas) > 1 or is_number):
         each = zip(against_others(problem), thetas, strict=False)  # rows may have a class that no theta is for
         cost = float(np.mean([mean_loss(own, theta, options) for own, theta in each]))
         found = residuals_of(problem, thetas[0], options.quantile) if is_number else confusion(classed(problem, thetas))
@@ -147,7 +146,7 @@ def with_errors(
     costs = losses(replace(scored, scores=scored.scores + threshold), loss)
     kind: Label = SEVERAL if len(thetas) > 1 else NUMBER if is_number else TWO
     found = answered(kind, scored, names=tuple(range(len(thetas))), quantile=options.quantile)
-    if wanted and problem.part is not None:
+    if wanted and problem.raw is not None:
         found = of_scored(found, scored, loss)
     elif wanted and isinstance(found, Evaluation):
         found = with_intervals(found, scored, problem, decided[0], options)
@@ -162,8 +161,8 @@ def _scored(problem: Data, thetas: Sequence[Array], *, exactly: bool) -> Scored:
     """On the grid a measure is off by far less than what a sample of rows tells. Over several bags the list of exact
     scores is too long for most joins."""
     plan = problem.plan
-    if problem.part is not None:
-        return of_rows(plan.design, problem.part, thetas)
+    if problem.raw is not None:
+        return of_rows(plan.design, problem.raw, thetas)
     plan = plan if exactly or not plan.links else replace(plan, method="grid")
     return of_plan(problem.work, plan, thetas[0], FINE)
 

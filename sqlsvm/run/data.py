@@ -146,11 +146,11 @@ class Data:
     covariances: Covariances = field(default_factory=dict)  # of each audited column with the raw coordinates
     drawn: Drawn | None = None
     """All rows of the join, where they are in memory. Then nothing is asked of the database any more."""
-    part: Rows | None = None  # the rows of a part of the join that is only measured, if they are in memory
     key: Key = ALL
     raw: Rows | None = None
-    """The rows of `drawn` as they were read, where sums over a class of several are needed. In a group with the part of
-    each, where folds are to come: the tables have more categories than these rows."""
+    """The rows as they were read: of a part that is only measured, if it is in memory; and those of `drawn`, where sums
+    over a class of several are needed, and in a group with the part of each, where folds are to come: the tables have
+    more categories than these rows."""
     split: Split | None = None  # how folds in time part the rows of all groups
 
     @property

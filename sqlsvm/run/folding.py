@@ -163,7 +163,7 @@ class Folded:
         measures, said = self.rounds[fold].measures, f"fold {fold + 1} of {len(self.rounds)} has"
         with self._on(measures, said, self.alone, ALIKE) as found:
             part = self._measured(measures)
-            yield replace(found, part=part, raw=part, key=self.problem.key._replace(fold=fold))
+            yield replace(found, raw=part, key=self.problem.key._replace(fold=fold))
 
     def _measured(self, parts: Parts) -> Rows | None:
         """The rows in memory of these parts, without the weights of classes."""

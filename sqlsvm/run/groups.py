@@ -166,7 +166,7 @@ class Groups:
         plan = replace(self.plan, design=design)
         if check:
             check_rows(plan, moments_of(plan, rows, rows[TIMES].astype(float)))
-        return replace(self.all, plan=plan, part=rows, key=self._key(group))
+        return replace(self.all, plan=plan, raw=rows, key=self._key(group))
 
     def _key(self, group: Group) -> Key:
         return self.all.key._replace(group=group.value)

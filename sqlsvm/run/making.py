@@ -160,7 +160,7 @@ class Making:
     def _solved(self, problems: Problems, name: str, *, last: bool) -> list[Solution]:
         training, data, keeping = problems.trainings[name], problems.data, self.continuations.get(name)
         each, going = problems.each(training), self._told_of_passes(problems.clock, training, data, name)
-        begins = self._begins(each, training)
+        begins = None if problems.state(training.named_loss) else self._begins(each, training)
         if keeping:
             states = None if problems.state(training.named_loss) else self._states(keeping, each, training)
             going |= {"states": states, "on_states": partial(keeping.remember, group=plain(data.key.group))}

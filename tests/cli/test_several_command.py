@@ -182,9 +182,9 @@ def test_a_training_begins_at_a_stored_model(dsn: str) -> None:
     code, _, err = train(dsn, "--from", "late", "--name", "late")
     assert code == 0
     assert "note: beginning at the weights of late, version 1\n" in err
+    assert train(dsn, "--from", "late", "--name", "each", "--lambda", "0.1,0.01")[0] == 0
     for options, said in (
         (("--resume",), "--resume continues from passes, and --from from a model"),
-        (("--lambda", "0.1,0.01"), "--from begins one training, and several values of --lambda"),
         (("--solver", "descent"), "--solver descent begins at 0"),
     ):
         code, _, err = train(dsn, "--from", "late", *options)

@@ -72,6 +72,21 @@ def test_phases_are_those_of_each_model(duckdb: Engine) -> None:
     assert all((model.total_seconds or 0.0) > 0.0 for model in rest)
 
 
+def test_several_begin_at_the_weights_of_a_model(duckdb: Engine) -> None:
+    """The first of them looks there, and its cut is one of the others'."""
+    join = star(np.random.default_rng(8), 500)
+    asked = path("lam", (0.1, 0.01), categorical=join.categorical, tol=1e-6)
+    with join.created(duckdb):
+        quiet = train_each(duckdb, join.query, asked)
+        found = train_each(duckdb, join.query, asked, start=quiet[0])
+    for one, other in zip(found, quiet, strict=True):
+        assert one.converged
+        assert one.lower_bound <= other.objective_upper * (1 + 1e-9)
+        assert other.lower_bound <= one.objective_upper * (1 + 1e-9)
+    assert found[0].history[0]["objective"] == pytest.approx(quiet[0].objective, rel=1e-6)
+    assert found[1].history[0]["objective"] != pytest.approx(found[0].history[0]["objective"], rel=1e-6)
+
+
 @pytest.mark.parametrize("bags", [1, 2])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_quantiles_cross_where_the_rows_say(engine: Engine, bags: int, intercept: bool) -> None:

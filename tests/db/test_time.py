@@ -102,7 +102,7 @@ def test_folds_go_forward(engine: Engine, case: str, in_memory: int | None) -> N
     found: list[tuple[float, Values]] = []
 
     def on_fold(problem: Data, weights: Mapping[str, Weighed]) -> None:
-        rows = problem.moments.n if problem.part is None else problem.part["times"].astype(float).sum()
+        rows = problem.moments.n if problem.raw is None else problem.raw["times"].astype(float).sum()
         found.append((rows, weights["m"].thetas[0]))
 
     asked = training(**SCALED, **options)
@@ -155,7 +155,7 @@ def test_infinite_times_are_the_latest(engine: Engine) -> None:
     measured: list[float] = []
 
     def on_fold(problem: Data, weights: Mapping[str, Weighed]) -> None:
-        measured.append(problem.moments.n if problem.part is None else len(problem.part["times"]))
+        measured.append(problem.moments.n if problem.raw is None else len(problem.raw["times"]))
 
     train(engine, "m", QUERY, training(folds=4, time="tm", lam=1e-2), on_fold=on_fold)
     assert len(measured) == 2

@@ -44,8 +44,8 @@ def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[
     found = []
 
     def measure(problem: Data, weights: Mapping[str, Weighed]) -> None:
-        assert problem.part is not None
-        ways = problem, replace(problem, part=None)
+        assert problem.raw is not None
+        ways = problem, replace(problem, raw=None)
         found.append([with_errors(way, weights["m"].thetas, asked) for way in ways])
 
     with join.created(engine):
