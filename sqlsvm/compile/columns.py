@@ -265,16 +265,11 @@ BETWEEN = "between"
 CONSTANT = 0  # the place of the factor that is 1 in every row
 
 
-def value_place(number: int) -> int:
-    return 1 + 3 * number
+VALUE, KNOWN, SQUARE = 1, 2, 3  # the factors of a number
 
 
-def known_place(number: int) -> int:
-    return 2 + 3 * number
-
-
-def square_place(number: int) -> int:
-    return 3 + 3 * number
+def place(number: int, of: int) -> int:
+    return 3 * number + of
 
 
 def factors(columns: Columns, means: Mapping[int, float], partial: frozenset[int]) -> Factored:
@@ -283,10 +278,10 @@ def factors(columns: Columns, means: Mapping[int, float], partial: frozenset[int
     found: dict[int, list[Factor]] = {columns.root: [Factor(CONSTANT, sql.number(1), 0)]}
     for i, c in enumerate(columns.numbers):
         centred = sql.minus(sql.column(c.column, "n"), sql.number(means[i]))
-        made = [Factor(value_place(i), sql.case(c.is_known("n"), centred, 0.0), 1)]
+        made = [Factor(place(i, VALUE), sql.case(c.is_known("n"), centred, 0.0), 1)]
         if i in partial:
-            made.append(Factor(known_place(i), sql.case(c.is_known("n"), 1.0, 0.0), 0))
+            made.append(Factor(place(i, KNOWN), sql.case(c.is_known("n"), 1.0, 0.0), 0))
         if partial:
-            made.append(Factor(square_place(i), sql.case(c.is_known("n"), sql.product(centred, centred), 0.0), 2))
+            made.append(Factor(place(i, SQUARE), sql.case(c.is_known("n"), sql.product(centred, centred), 0.0), 2))
         found.setdefault(_node(columns, c), []).extend(made)
     return Factored(columns.join, dict(sorted(found.items())))

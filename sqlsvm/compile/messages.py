@@ -177,8 +177,11 @@ class Messages:
         self.rests = rests and plan.method == "grid"
         self.label_bag = plan.bag_of(plan.label_node)
         first, second = plan.centre.bags
-        self._towards = dict(pair for bag in (first, second) for pair in plan.upwards(bag, plan.centre))
-        self._with_label = list(self._up(self.label_bag))
+        links = dict(pair for bag in (first, second) for pair in plan.upwards(bag, plan.centre))
+        self.towards: Callable[[int], Link] = links.__getitem__
+        self._with_label = [self.label_bag]  # the bags on its way to the centre
+        while (bag := self._with_label[-1]) not in plan.centre.bags:
+            self._with_label.append(links[bag].other(bag))
         self.left, self.right = (first, second) if first in self._with_label else (second, first)
         self.meetings = cache(self._meetings)
 
@@ -186,16 +189,6 @@ class Messages:
 
     def centre_keys(self) -> list[str]:
         return [link_key(v) for v in self.centre.edge.on]
-
-    def towards(self, bag: int) -> Link:
-        return self._towards[bag]
-
-    def _up(self, bag: int) -> Iterator[int]:
-        """The bags on the way to the centre."""
-        yield bag
-        while bag not in self.centre.bags:
-            bag = self.towards(bag).other(bag)
-            yield bag
 
     def tied(self, bag: int, step: int) -> bool:
         """Do the states carry o? They do if the label's bag is this one, or behind a message that they have met."""

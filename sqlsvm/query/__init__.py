@@ -18,17 +18,5 @@ from sqlsvm.query.outputs import feature_query
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
 
-__all__ = [
-    "Equality",
-    "Feature",
-    "FeatureQuery",
-    "Fold",
-    "LeftJoin",
-    "Relation",
-    "Source",
-    "Term",
-    "check_view",
-    "feature_query",
-    "parse",
-    "sources",
-]
+__all__ = ["Equality", "Feature", "FeatureQuery", "Fold", "LeftJoin", "Relation", "Source", "Term"]
+__all__ += ["check_view", "feature_query", "parse", "sources"]

@@ -261,9 +261,6 @@ class _Found:
         self.aggregates: dict[Question, Answers] = {}
         self.firsts: dict[tuple[Question, tuple[exp.Ordered, ...]], Firsts] = {}
 
-    def all(self) -> list[Answers | Firsts]:
-        return [*self.aggregates.values(), *self.firsts.values()]
-
     def value(self, value: exp.Subquery | exp.Exists) -> exp.Expression | None:
         """What stands for a sub-query; None if it is not of this kind."""
         asked = _counted(value.this) if isinstance(value, exp.Exists) else value.this
@@ -308,11 +305,12 @@ def answered(rows: exp.Select, asker: Asker) -> exp.Select:
     for value in [value for root in outer_expressions(made) for value in sub_queries(root)]:
         if (answer := found.value(value)) is not None:
             value.replace(exp.alias_(answer, value.alias, quoted=True) if value.alias else answer)
-    for answers in found.all():
+    every: list[Answers | Firsts] = [*found.aggregates.values(), *found.firsts.values()]
+    for answers in every:
         made = answers.joined(made, asker)
-    if found.all() and asker.described(made) is None:
+    if every and asker.described(made) is None:
         raise Fault(f"joined answers in place of sub-queries: {Fragment(made, asker.dialect)}")
-    return made if found.all() else rows
+    return made if every else rows
 
 
 def _counted(asked: exp.Expr) -> exp.Select | None:

@@ -113,21 +113,21 @@ class Joint:
     @cached_property
     def _values(self) -> list[int]:
         numbers = sorted({i for own in self.members for i in own})
-        return [compiled.value_place(i) for i in numbers]
+        return [compiled.place(i, compiled.VALUE) for i in numbers]
 
     @cached_property
     def _added(self) -> Array:
         """A row for each column, with 1 for the numbers that it adds up."""
         found = np.zeros((len(self.members), len(self._values)))
         for row, own in zip(found, self.members, strict=True):
-            row[[self._values.index(compiled.value_place(i)) for i in own]] = 1.0
+            row[[self._values.index(compiled.place(i, compiled.VALUE)) for i in own]] = 1.0
         return found
 
     @cached_property
     def _known(self) -> list[int]:
         """For each column the place of the factor that says where it is known."""
         single = ((own[0], len(own) == 1 and own[0] in self.partial) for own in self.members)
-        return [compiled.known_place(i) if is_partial else compiled.CONSTANT for i, is_partial in single]
+        return [compiled.place(i, compiled.KNOWN) if is_partial else compiled.CONSTANT for i, is_partial in single]
 
     @cached_property
     def _unknown(self) -> Array:
@@ -155,7 +155,7 @@ class Joint:
         found = np.repeat(np.diag(self._products)[:, None], len(self.members), axis=1)
         for column, place in enumerate(self._known):
             if place != compiled.CONSTANT:
-                alone = [compiled.square_place(own[0]) for own in self.members]
+                alone = [compiled.place(own[0], compiled.SQUARE) for own in self.members]
                 several = np.array([len(own) > 1 for own in self.members])
                 found[:, column] = np.where(several, np.nan, self.sums[alone, place])
         return found
