@@ -27,7 +27,8 @@ LOADED = duckdb, np, sqlglot
 _UNIT = [
     f"tests/unit/test_{name}.py" for name in ("rounding", "penalty", "elastic", "bundle", "certificate", "cuts", "dane")
 ]
-_SQL = ["tests/golden", "tests/unit/test_design.py", "tests/db/test_oracle.py", "-k", "not postgres"]
+_SQL = [f"tests/db/test_{name}.py" for name in ("golden", "moments", "weighting", "lines", "oracle")]
+_SQL += ["-k", "not postgres"]
 _NUMBERS = [
     "tests/unit/test_rounding.py",
     "tests/unit/test_design.py",

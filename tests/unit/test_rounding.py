@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.plan import Plan, Rows, Terms
 from sqlsvm.plan.scaling import LabelMoments, Moments, scaling
 from sqlsvm.plan.target import Numeric, centred_at
 from sqlsvm.query import Feature
-from sqlsvm.run.rounding import FEW, is_far, of_rows, rounding
+from sqlsvm.run import rounding as of_rounding
+from sqlsvm.run.rounding import CHANGES, FEW, _most, is_far, of_lists, of_rows, rounding
 from sqlsvm.run.training import Penalising
 from sqlsvm.solve.elastic import Elastic
 from sqlsvm.solve.loss import named
@@ -110,6 +111,32 @@ def test_an_allowance_for_sums_of_terms_grows_with_their_weight() -> None:
     assert made.of_stored(np.array([9.0, -2.0]), 3.0) == pytest.approx(3.0 * (1e-4 + 2e-3))
     added = Rounding(sizes=np.array([2.0, 1.0]), terms=1e-3)  # terms that cancel
     assert added.of_stored(np.array([9.0, -2.0]), 3.0) == pytest.approx(3.0 * 1e-3 * 20.0)
+
+
+def test_a_sum_has_no_more_terms_than_its_rows() -> None:
+    """Nor than rows of the join, where each is a part of one; a row of a shared bag is two."""
+    found, two = problem(planned(tree("0-1"), features="0 1")), (Rows("r0"), Rows("r1"))
+    assert _most(found, Terms(two), ()) == ROWS * ROWS
+    assert _most(found, Terms(two, most=7), ()) == 7
+    assert _most(found, Terms(two, weighted=True), ()) == ROWS
+    assert _most(found, Terms(two, weighted=True), (0,)) == 2 * ROWS
+    assert _most(found, Terms(two), (0,)) == 2 * ROWS * ROWS
+
+
+def test_running_sums_go_over_the_entries_of_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_rounding, "met", lambda _: (Terms((Rows("r0"),), most=20), Terms((Rows("r1"),), most=5)))
+    found = of_lists(problem(planned(tree("0-1"), features="0 1")))
+    assert found.share / UNIT == pytest.approx(CHANGES * (20 + 5) + FEW)
+
+
+@pytest.mark.parametrize(("names", "far"), [("x0 x1", 0.0), ("x x", 3.0 * UNIT * 4e6)])
+def test_each_term_of_a_number_that_is_a_sum_loses_digits_to_its_origin(names: str, far: float) -> None:
+    """A number with one term is less its origin as it is read."""
+    plan = planned(tree("0>1"), features="0 1")
+    design = plan.design.with_origins({0: 1e6, 1: -3e6})
+    named = zip(design.coordinates, names.split(), strict=True)
+    design = replace(design, coordinates=tuple(replace(c, feature=name) for c, name in named))
+    assert rounding(problem(replace(plan, design=design))).far.max() == pytest.approx(far)
 
 
 @pytest.mark.parametrize(("loss", "strength", "l1"), [("absolute", 0.1 / 4.0, 0.3), ("squared", 0.1, 0.3 * 4.0)])
