@@ -1,6 +1,7 @@
 -- The next point to look at, and the width of its pass
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
+-- After five passes that hardly shrink the gap the curvature of the loss is taken for a quarter, and so on: steps get longer.
 -- The error of the grid falls with the square of its buckets, and the cost of a pass grows with them, so each pass is as coarse as its
 -- purpose allows: it may be off by a tenth of the gap that it can hope to reach. NULL if counting is exact.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
@@ -14,6 +15,8 @@ DECLARE
     -- A first guess; every pass measures it.
     error_at_one float8 := (p.design ->> 'roundings')::float8 / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);
+    share CONSTANT float8 := 4 ^ greatest(-20, 4 - at.stalls);
+    rest float8;
 BEGIN
     IF NOT (p.design ->> 'one_bag')::boolean AND p.design ->> 'method' <> 'exact' THEN
         IF at.pass > 0 THEN
@@ -25,6 +28,13 @@ BEGIN
         buckets := greatest(4, least(65536, ceil(sqrt(error_at_one / greatest(wanted, 1e-12)))));
     END IF;
     width := 0;
+    IF at.stalls > 4 THEN
+        rest := metric.rest / (share + 2 * penalty.lambda * (1 - share) * metric.rest);
+        metric.inside := ARRAY(SELECT v / (share + 2 * penalty.lambda * (1 - share) * v) - rest
+            FROM (SELECT greatest(0, e.i + metric.rest) AS v, e.k FROM unnest(metric.inside) WITH ORDINALITY AS e (i, k)) AS e ORDER BY k);
+        metric.rest := rest;
+        metric.outside := ARRAY(SELECT share * e.m FROM unnest(metric.outside) WITH ORDINALITY AS e (m, j) ORDER BY e.j);
+    END IF;
     point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, penalty) END;
     IF soft THEN
         width := least(0.2 * at.unit, nullif(at.width, 0), sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0)));
