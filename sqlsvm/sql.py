@@ -89,6 +89,10 @@ def total(value: Operand) -> exp.Expression:
     return exp.Sum(this=operand(value))
 
 
+def total_where(value: Operand, condition: exp.Expression) -> exp.Expression:
+    return exp.Filter(this=total(value), expression=exp.Where(this=condition))
+
+
 def totals(names: Iterable[str], table: str | None = None) -> Named:
     """The sums of columns under their names."""
     return [(total(column(n, table)), n) for n in names]

@@ -72,11 +72,11 @@ def by_category(
     parts: Sequence[str] = (),
     known: bool = False,
 ) -> exp.Select:
-    """SELECT SUM(added), n FROM rows GROUP BY n, for the place n of each of these dictionaries, under its name; grouped
+    """SELECT these sums, n FROM rows GROUP BY n, for the place n of each of these dictionaries, under its name; grouped
     by the categories themselves first, as g. n is NULL for a row without a category; if `known`, no such row counts.
     With parts, all is by them, too."""
     values = sql.columns([*(d.column for d, _ in numbers), *parts], rows.alias_or_name)
-    grouped = sql.grouped(values, [(sql.total(value), name) for value, name in added], rows)
+    grouped = sql.grouped(values, added, rows)
     found = sql.select(sql.columns([*(name for _, name in added), *parts], "g"), sql.derived(grouped, "g"))
     for d, name in numbers:
         found, n = placed(found, d, "g")

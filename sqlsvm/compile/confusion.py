@@ -106,7 +106,8 @@ def _score(plan: Plan, k: int) -> exp.Expression:
     """The score of class k, from the coordinates of a row of the join."""
     design = plan.design
     before = (k - 1) * design.size
-    terms = [sql.product(theta(sql.integer(before + c.index + 1)), c.of("r")) for c in design.coordinates]
+    values = [sql.number(1) if c.role == "intercept" else sql.column(c.column, "r") for c in design.coordinates]
+    terms = [sql.product(theta(sql.integer(before + i)), value) for i, value in enumerate(values, 1)]
     for d in design.dictionaries:
         place = sql.plus(sql.column(number_column(d), "r"), before)
         terms.append(sql.or_zero(theta(place)))

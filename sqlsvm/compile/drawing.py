@@ -24,6 +24,7 @@ rows costs more than to read them. So if the root is a table, the database thins
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -44,7 +45,7 @@ from sqlsvm.compile.joined import (
 )
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import Name
-from sqlsvm.compile.scores import source
+from sqlsvm.compile.scores import filled
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
@@ -60,7 +61,8 @@ J = "j"  # the number of a point, from 1: the row of the sample that a part belo
 def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:
     """Messages up, then from the root down the rows that the points hit, and an answer for each node."""
     counts = counts_of(plan, apart=False)
-    counts = replace(counts, tree=counts.tree.rerooted(root_of(plan, apart=apart)))
+    tree = counts.tree.rerooted(root_of(plan, apart=apart))
+    counts = replace(counts, tree=tree, rows=partial(filled, plan, alias="n"))
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
     yield from (s for s in counts.messages() if s.table in ups)
     nodes = list(drawn_nodes(plan, apart=apart))
@@ -227,7 +229,7 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     above = drawn_table(parent.other(node))
     columns = [*sql.columns([J], above), *sql.columns(columns_of(plan, node), "n")]
     found = sql.select(columns, sql.table(above))
-    return sql.join(found, source(plan, node, "n"), sql.same(keys_of(parent), above, "n"))
+    return sql.join(found, filled(plan, node, "n"), sql.same(keys_of(parent), above, "n"))
 
 
 HIT = "sqlsvm_hit"  # the hashes of the rows that are drawn, and how often
@@ -254,9 +256,9 @@ def sample(
     if thinned:
         found = _thinned_rows(plan)
     elif not hashed or chunked:
-        found = sql.fenced(_hit_at_numbers(plan, columns, source(plan, core, "r"), sql.any_number()))
+        found = sql.fenced(_hit_at_numbers(plan, columns, filled(plan, core, "r"), sql.any_number()))
     else:
-        rows = with_hash(columns, source(plan, core, "r"), hashed)
+        rows = with_hash(columns, filled(plan, core, "r"), hashed)
         if twice:
             yield statement("hashes that points hit", _hit_hashes(plan, rows), HIT)
             # rows with the same hash are equal, and one of them stands for all
@@ -291,7 +293,7 @@ def _thinned_rows(plan: Plan) -> exp.Select:
     query = query.with_relation(replace(query.relation(alias), source=table))
     thin = replace(plan, tree=replace(plan.tree, query=query))
     rows = [*sql.columns(root_columns(plan, plan.core), "l"), (sql.number(1), TIMES)]
-    return sql.select(rows, source(thin, plan.core, "l"))
+    return sql.select(rows, filled(thin, plan.core, "l"))
 
 
 def _hit_hashes(plan: Plan, rows: exp.Select) -> exp.Select:

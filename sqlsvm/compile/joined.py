@@ -8,7 +8,7 @@ from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column, placed
 from sqlsvm.compile.moments import counts_of, messages_to
 from sqlsvm.compile.prepare import codes_table, key, link_key
-from sqlsvm.compile.scores import number_columns, source, value_columns
+from sqlsvm.compile.scores import filled
 from sqlsvm.compile.statement import Asked, Statement, asked, at_places, statement
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.join_tree import Edge
@@ -52,7 +52,7 @@ def keyed(plan: Plan, node: int) -> Statement:
     keys = _met_by(plan, node)
     columns = sql.columns([*keys, *(plan.parts if node == plan.label_node else ())], name)
     columns += [(sql.column("w", name), TIMES)] if plan.weighted(node) else []
-    rows = sql.where(sql.select(columns, source(plan, node, name)), *(sql.not_null(sql.column(k, name)) for k in keys))
+    rows = sql.where(sql.select(columns, filled(plan, node, name)), *(sql.not_null(sql.column(k, name)) for k in keys))
     return statement(f"rows of {plan.tree.name(node)}", with_values(plan, rows, {node: name}))
 
 
@@ -71,7 +71,7 @@ def bag_rows(plan: Plan, bag: Bag) -> Statement:
 def _weighing(plan: Plan, root: int) -> exp.Select:
     """SELECT columns, w AS times FROM a node"""
     times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
-    return sql.select([*sql.columns(root_columns(plan, root), "l"), (times, TIMES)], source(plan, root, "l"))
+    return sql.select([*sql.columns(root_columns(plan, root), "l"), (times, TIMES)], filled(plan, root, "l"))
 
 
 def root_of(plan: Plan, *, apart: bool = False) -> int:
@@ -110,7 +110,12 @@ def columns_of(plan: Plan, node: int) -> list[str]:
 
 
 def values_of(plan: Plan, node: int) -> list[str]:
-    return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node), *plan.marks(node)]
+    categories = (d.column for d in plan.dictionaries(node))
+    return [*([CODE] if node == plan.label_node else []), *_numbers(plan, node), *categories, *plan.marks(node)]
+
+
+def _numbers(plan: Plan, node: int) -> list[str]:
+    return [c.column for c in plan.coordinates(node) if c.role != "intercept"]
 
 
 def root_columns(plan: Plan, root: int) -> list[str]:
@@ -131,7 +136,7 @@ def met(plan: Plan, rows: exp.Select, root: int, nodes: Collection[int] | None =
     found = sql.select([(sql.product(sql.column(TIMES, "n"), *weights), TIMES)], sql.derived(rows, "n"))
     for node, parent in others:
         meet = sql.same(keys_of(parent), names[parent.other(node)], names[node])
-        found = sql.join(found, source(plan, node, names[node]), meet)
+        found = sql.join(found, filled(plan, node, names[node]), meet)
     return with_values(plan, found, names)
 
 
@@ -144,7 +149,7 @@ def with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp.
     for node, name in names.items():
         if node == plan.label_node:
             found = sql.also(found, [(sql.column(CODE, name), CODE)])
-        found = sql.also(found, sql.columns([*number_columns(plan, node), *plan.marks(node)], name))
+        found = sql.also(found, sql.columns([*_numbers(plan, node), *plan.marks(node)], name))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)
             found = sql.also(found, [(n, number_column(d))])
@@ -165,7 +170,7 @@ def sizes_by_group(plan: Plan, by: Dictionary) -> Asked[Array]:
     """The rows of the join with each category of this dictionary, which is at the label's node."""
     counts, root = counts_of(plan, apart=False), plan.label_node
     rows = counts.joined(root, [*sql.columns([by.column], "n"), (counts.total(root), "total")])
-    counted = sql.columns(["total"], "t")
+    counted = sql.totals(["total"], "t")
     found = by_category([(by, "n")], counted, sql.derived(rows, "t"), known=True)
     size, before = (len(by.categories),), messages_to(counts, {root})
     return asked("sizes of groups", found, lambda r: at_places(size, [r["n"] - by.offset], r["total"]), before)

@@ -119,13 +119,13 @@ def covariances(plan: Plan, c: Coordinate, mean: exp.Expression) -> Iterator[Sta
             yield _products_at(plan, counts, c, at, here)
         for d in plan.dictionaries(at):
             rows = counts.joined(at, [*sql.columns([d.column], "n"), (counts.times(at, TIMES), "total")])
-            sums, each = sql.columns(["total"], "t"), sql.derived(rows, "t")
+            sums, each = sql.totals(["total"], "t"), sql.derived(rows, "t")
             yield statement(category_products_name(c, d), by_category([(d, "n")], sums, each, known=True))
 
 
 def _products_at(plan: Plan, counts: Counts, c: Coordinate, at: int, here: Sequence[Coordinate]) -> Statement:
     rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.times(at, TIMES), "total")])
-    sums = [(sql.sum_or_zero(sql.product("t.total", o.of("t"))), o.column) for o in here]
+    sums = [(o.total("t", sql.column("total", "t")), o.column) for o in here]
     return statement(products_name(c, at), sql.select(sums, sql.derived(rows, "t")))
 
 
@@ -187,7 +187,7 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     elif sums:
         yield statement(moments_name(node), sql.grouped(parts, sums, sql.derived(rows, "t")))
     for d in dictionaries:
-        sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows, "t")
+        sums, each = sql.totals((c for _, c in counted), "t"), sql.derived(rows, "t")
         yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, counts.parts, known=True))
 
 
@@ -209,28 +209,29 @@ def _measures(
     negative = sql.column("negative", "t")
     for c in plan.coordinates(node):
         wanted = measured if plan.design.target.signed else measured - {"negative"}
-        found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in wanted}
+        found = {name: made(c, total, negative) for name, made in _MEASURES.items() if name in wanted}
         if plan.design.weight and "largest" in found:  # a row that weighs nothing is not there
-            found["largest"] = sql.or_zero(sql.largest(exp.Abs(this=_counting(c.of("t"), total))))
+            found["largest"] = sql.or_zero(sql.largest(exp.Abs(this=_counting(c, total))))
         yield from ((made, f"{name}{c.index}") for name, made in found.items())
 
 
-def _counting(x: exp.Expression, total: Sequence[exp.Expression]) -> exp.Expression:
+def _counting(c: Coordinate, total: Sequence[exp.Expression]) -> exp.Expression:
     """CASE WHEN total > 0 AND x <> 0 THEN x END"""
+    x = c.raw("t")
     is_met = [*map(sql.positive, total), sql.unequal(x, 0)]
     return sql.case(sql.every(is_met), x)
 
 
-Made = Callable[[exp.Expression, Sequence[exp.Expression], exp.Expression], exp.Expression]
+Made = Callable[[Coordinate, Sequence[exp.Expression], exp.Expression], exp.Expression]
 """Of a coordinate, and of the join rows that a row takes part in: all of them, as factors, and those with y = -1."""
 
 _MEASURES: Mapping[str, Made] = {
-    "total": lambda x, total, negative: sql.sum_or_zero(sql.product(*total, x)),
-    "squares": lambda x, total, negative: sql.sum_or_zero(sql.product(*total, x, x)),
-    "largest": lambda x, total, negative: sql.or_zero(sql.largest(exp.Abs(this=x))),
-    "negative": lambda x, total, negative: sql.sum_or_zero(sql.product(negative, x)),
-    "least": lambda x, total, negative: sql.smallest(_counting(x, total)),
-    "most": lambda x, total, negative: sql.largest(_counting(x, total)),
+    "total": lambda c, total, negative: c.total("t", *total),
+    "squares": lambda c, total, negative: c.total("t", *total, *([] if c.role == "missing" else [c.raw("t")])),
+    "largest": lambda c, total, negative: sql.or_zero(sql.largest(exp.Abs(this=c.raw("t")))),
+    "negative": lambda c, total, negative: c.total("t", negative),
+    "least": lambda c, total, negative: sql.smallest(_counting(c, total)),
+    "most": lambda c, total, negative: sql.largest(_counting(c, total)),
 }
 
 

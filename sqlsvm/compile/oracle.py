@@ -142,12 +142,12 @@ def pass_together(plan: Plan, weighting: Weighting, classes: int) -> Statement:
     weighted = any(map(plan.weighted, range(len(plan.tree.nodes))))
     c, numbers = sql.column(COUNT, "r"), [number_column(d) for d in plan.design.dictionaries]
     origin = plan.design.target.origin(sql.column(CODE, "r"))
-    sums: Named = [*weighting.totals(weighted, origin), (c, COUNT)]
-    sums += [(sql.product(c, x.of("r")), x.column) for x in plan.design.coordinates]
+    sums: Named = [(sql.sum_or_zero(value), name) for value, name in (*weighting.totals(weighted, origin), (c, COUNT))]
+    sums += [(x.total("r", c), x.column) for x in plan.design.coordinates]
     sign, own = sql.column("sign"), plan.design.target.origin(sql.column(CODE))
     counted = sql.derived(sql.fenced(counted_rows(_scored(plan, classes), weighting, own, [sign], [])), "r")
     keys = sql.columns([MEMBER, *numbers], "r")
-    return statement(TOGETHER, sql.grouped(keys, [(sql.sum_or_zero(value), name) for value, name in sums], counted))
+    return statement(TOGETHER, sql.grouped(keys, sums, counted))
 
 
 def _scored(plan: Plan, classes: int) -> exp.Select:

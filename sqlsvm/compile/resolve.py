@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import Name, key
-from sqlsvm.compile.scores import source, value_at
+from sqlsvm.compile.scores import source, total_at
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
@@ -84,31 +84,30 @@ def readers(plan: Plan, node: int, answer: Answer, asked: Asked) -> int:
 def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) -> Iterator[Statement]:
     """SELECT SUM(c * x7) AS x7, ..., and other totals if asked for; for a dictionary SELECT n, SUM(c) AS c. Where the
     categories are few, one statement has it all, by combination of categories: its reader adds them up."""
-    c, parts, added = sql.column(COUNT, "r"), plan.parts, _products(plan, plan.coordinates(node), totals)
+    parts, added = plan.parts, _totals(plan, plan.coordinates(node), totals)
     if together := cells(plan.dictionaries(node)):
         numbers = [(d, number_column(d)) for d in together]
-        yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted, parts))
+        yield statement(sums_name(node), by_category(numbers, [*added, *sql.totals([COUNT], "r")], counted, parts))
     elif added:
-        yield statement(sums_name(node), _added_up(added, counted, parts))
+        yield statement(sums_name(node), _by_part(added, counted, parts))
     for d in plan.dictionaries(node):
         if d not in together:
-            yield statement(category_name(d), by_category([(d, "n")], [(c, COUNT)], counted, parts))
+            yield statement(category_name(d), by_category([(d, "n")], sql.totals([COUNT], "r"), counted, parts))
 
 
 def sums_at_once(plan: Plan, counted: exp.Expr, totals: Named) -> Statement:
     """SELECT SUM(c * x7) AS x7, ... for the coordinates of all nodes, from rows that have them all."""
     every = [x for node in range(len(plan.tree.nodes)) for x in plan.coordinates(node)]
-    return statement(AT_ONCE, _added_up(_products(plan, every, totals), counted, plan.parts))
+    return statement(AT_ONCE, _by_part(_totals(plan, every, totals), counted, plan.parts))
 
 
-def _products(plan: Plan, coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
-    c = sql.column(COUNT, "r")
-    return [*(totals or []), *((sql.product(c, value_at(plan, x, "r")), x.column) for x in coordinates)]
+def _totals(plan: Plan, coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
+    c, others = sql.column(COUNT, "r"), [(sql.sum_or_zero(value), name) for value, name in totals or []]
+    return [*others, *((total_at(plan, x, c, "r"), x.column) for x in coordinates)]
 
 
-def _added_up(values: Named, counted: exp.Expr, parts: Sequence[str] = ()) -> exp.Select:
+def _by_part(sums: Named, counted: exp.Expr, parts: Sequence[str] = ()) -> exp.Select:
     """SELECT the sums; those of each part, if there are parts."""
-    sums = [(sql.sum_or_zero(value), name) for value, name in values]
     return sql.grouped(sql.columns(parts, "r"), sums, counted)
 
 
@@ -119,13 +118,9 @@ def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:
 
 def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
     """For every feature SELECT its value, SUM(c) AS c; a missing number is its own value."""
-    missing = {c.feature: c for c in plan.coordinates(node) if c.role == "missing"}
+    counts = sql.totals([COUNT], "r")
     for c in plan.coordinates(node):
         if c.role == "value":
-            value: exp.Expression = sql.column(c.column, "r")
-            if c.feature in missing:
-                value = sql.case(sql.positive(sql.column(missing[c.feature].column, "r")), exp.null(), value)
-            found = sql.grouped([(value, "value")], [(sql.total(sql.column(COUNT, "r")), COUNT)], counted)
-            yield statement(values_name(c), found)
+            yield statement(values_name(c), sql.grouped([(c.raw("r"), "value")], counts, counted))
     for d in plan.dictionaries(node):
-        yield statement(category_name(d), by_category([(d, "n")], [(sql.column(COUNT, "r"), COUNT)], counted))
+        yield statement(category_name(d), by_category([(d, "n")], counts, counted))

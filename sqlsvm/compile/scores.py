@@ -31,8 +31,8 @@ Bend = Callable[[exp.Expression], exp.Expression]  # what becomes of each term t
 
 
 def number_columns(plan: Plan, node: int) -> list[str]:
-    """The coordinates of a node; the intercept has no column."""
-    return [c.column for c in plan.coordinates(node) if c.role != "intercept"]
+    """The numbers of a node, as they are."""
+    return [c.column for c in plan.coordinates(node) if c.role == "value"]
 
 
 def value_columns(plan: Plan, node: int) -> list[str]:
@@ -49,7 +49,7 @@ def outputs(plan: Plan, node: int) -> list[Output]:
     """What a node gives apart from its keys: coordinates, categories, the label's code, the part that a row belongs to,
     and the factors of a weight."""
     target = plan.design.target
-    made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role != "intercept"]
+    made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role == "value"]
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
     if node == plan.label_node:
         made.append(Output(target.label.relation, target.code, CODE))
@@ -92,6 +92,17 @@ def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
     if node in plan.copied:
         return sql.table(node_table(node), alias)
     return sql.derived(rows(plan, node), alias)
+
+
+def filled(plan: Plan, node: int, alias: str) -> exp.Expr:
+    """A source where every coordinate is a column, with 0 for nothing."""
+    found = source(plan, node, alias)
+    if not any(c.nullable for c in plan.coordinates(node)):
+        return found
+    columns = [(c.of("q"), c.column) for c in plan.coordinates(node) if c.role != "intercept"]
+    names = [n for n in rows(plan, node).named_selects if n not in (*number_columns(plan, node), "w")]
+    names += ["w"] if plan.weighted(node) else []
+    return sql.derived(sql.select([*sql.columns(names, "q"), *columns], source(plan, node, "q")), alias)
 
 
 def straight(term: exp.Expression) -> exp.Expression:
@@ -181,7 +192,10 @@ class Scoring:
         weight = sql.column("w", ROW) if plan.weighted(node) else None
 
         def terms(v: Vector) -> list[exp.Expression]:
-            return [self._term(v.at(sql.integer(c.index + 1)), c.of(ROW)) for c in plan.coordinates(node)]
+            """COALESCE(theta x, what counts for NULL): the coordinate for NULLs comes next."""
+            at = {c.index: v.at(sql.integer(c.index + 1)) for c in plan.coordinates(node)}
+            found = [(c, self._term(at[c.index], c.raw(ROW))) for c in plan.coordinates(node) if c.role != "missing"]
+            return [sql.coalesce(x, self._term(at[c.index + 1])) if c.nullable else x for c, x in found]
 
         return Part(terms, labels=labels, weight=weight)
 
@@ -218,15 +232,16 @@ def scored(plan: Plan, node: int) -> exp.Select:
     return Scoring(plan).rows(node, ())
 
 
-def value_at(plan: Plan, x: Coordinate, at: str) -> exp.Expression:
-    """A coordinate of the rows that a bag counts, if they are whole: a column of theirs, or looked up by place."""
+def total_at(plan: Plan, x: Coordinate, c: exp.Expression, at: str) -> exp.Expression:
+    """SUM(c * a coordinate) of the rows that a bag counts, if they are whole: of a column of theirs, or looked up by
+    place."""
     node = plan.tree.node_of(x.relation)
     child = next((child for child in plan.places_read if node in plan.together(child)), None)
     if child is None:
-        return x.of(at)
+        return x.total(at, c)
     variable = plan.places_read[child]
     rows = Scoring(plan, whole=True, vectors=()).rows(child, [variable], carried(plan, child))
-    return value_in(plan.placed[child], rows, x.column, sql.column(key(variable), at))
+    return sql.sum_or_zero(sql.product(c, value_in(plan.placed[child], rows, x.of("f"), sql.column(key(variable), at))))
 
 
 def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
@@ -256,13 +271,13 @@ def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expressi
     CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END
 
     The condition is that of `within`. The WHERE clause has it too, but may be evaluated after this expression."""
-    return sql.case(sql.every(within(places, at)), value_in(places, scores, "p", at))
+    return sql.case(sql.every(within(places, at)), value_in(places, scores, sql.column("p", "f"), at))
 
 
-def value_in(places: Places, rows: exp.Select, name: str, at: exp.Column) -> exp.Expression:
-    """A column of the row with this key, from a SELECT of a key and columns: array[key - first + 1]"""
+def value_in(places: Places, rows: exp.Select, value: exp.Expression, at: exp.Column) -> exp.Expression:
+    """A value of the row f with this key, from a SELECT of a key and columns: array[key - first + 1]"""
     place = exp.cast(sql.minus(at, places.first - 1), exp.DType.INT)
-    return exp.Bracket(this=_array(places, rows, name, at.name), expressions=[place], offset=1)
+    return exp.Bracket(this=_array(places, rows, value, at.name), expressions=[place], offset=1)
 
 
 def within(places: Places, at: exp.Column) -> list[exp.Expression]:
@@ -271,10 +286,10 @@ def within(places: Places, at: exp.Column) -> list[exp.Expression]:
     return [least, sql.at_most(at, places.last)]
 
 
-def _array(places: Places, rows: exp.Select, name: str, key: str) -> exp.Subquery:
-    """(SELECT ARRAY_AGG(name ORDER BY place) FROM every place LEFT JOIN the rows)"""
+def _array(places: Places, rows: exp.Select, value: exp.Expression, key: str) -> exp.Subquery:
+    """(SELECT ARRAY_AGG(value ORDER BY place) FROM every place LEFT JOIN the rows AS f)"""
     place = sql.column("place", "e")
-    value = sql.coalesce(sql.column(name, "f"), sql.double(exp.Literal.string("NaN")))
+    value = sql.coalesce(value, sql.double(exp.Literal.string("NaN")))
     in_order = exp.ArrayAgg(this=exp.Order(this=value, expressions=[exp.Ordered(this=place, nulls_first=False)]))
     every = exp.ExplodingGenerateSeries(start=sql.integer(places.first), end=sql.integer(places.last))
     alias = exp.TableAlias(this=exp.to_identifier("e"), columns=[exp.to_identifier("place")])

@@ -56,14 +56,33 @@ class Coordinate:
     role: Role
     value: exp.Expression
     origin: float = 0.0  # what is subtracted from the number in it
+    nullable: bool = False  # the next coordinate is then 1 where it is NULL, and it counts as 0
 
     @property
     def column(self) -> str:
         return f"x{self.index}"
 
+    def raw(self, table: str) -> exp.Expression:
+        """Its value in the rows of a table, NULL for nothing. Only numbers have a column there: a NULL in it is what
+        the next coordinate tells."""
+        if self.role == "intercept":
+            return sql.number(1)
+        return sql.case(self._is_null(table), 1.0) if self.role == "missing" else sql.column(self.column, table)
+
     def of(self, table: str) -> exp.Expression:
-        """Its value in the rows of a table. No table has a column for the constant 1."""
-        return sql.number(1) if self.role == "intercept" else sql.column(self.column, table)
+        """The same with 0 for nothing."""
+        if self.role == "missing":
+            return sql.case(self._is_null(table), 1.0, 0.0)
+        return sql.or_zero(self.raw(table)) if self.nullable else self.raw(table)
+
+    def total(self, table: str, *factors: exp.Expression) -> exp.Expression:
+        """SUM(factors * value). A filter is sooner tested than a product with a CASE is made."""
+        if self.role == "missing":
+            return sql.or_zero(sql.total_where(sql.product(*factors), self._is_null(table)))
+        return sql.sum_or_zero(sql.product(*factors, self.raw(table)))
+
+    def _is_null(self, table: str) -> exp.Expression:
+        return sql.is_null(sql.column(f"x{self.index - 1}", table))
 
 
 @dataclass(frozen=True)
@@ -146,11 +165,10 @@ class Design:
         def less(c: Coordinate) -> Coordinate:
             if c.index not in origins:
                 return c
-            origin, filled = origins[c.index], c.index in self.indicators
-            if c.index in constants:
-                return replace(c, value=sql.number(0.0), origin=c.origin + origin)
-            value = sql.minus((c.value.this if filled else c.value).copy(), sql.number(origin))
-            return replace(c, value=sql.or_zero(value) if filled else exp.paren(value), origin=c.origin + origin)
+            nothing = sql.case(sql.not_null(c.value.copy()), 0.0) if c.nullable else sql.number(0.0)
+            less = exp.paren(sql.minus(c.value.copy(), sql.number(origins[c.index])))
+            value = nothing if c.index in constants else less
+            return replace(c, value=value, origin=c.origin + origins[c.index])
 
         return replace(self, coordinates=tuple(map(less, self.coordinates)))
 
@@ -243,7 +261,7 @@ def _coordinates(
         yield _intercept(label, next(index))
     for f in (f for f in query.features if f.kind != "categorical"):
         value, has_nulls = as_number(f.expression, f.kind), f in missing
-        yield Coordinate(next(index), f.relation, f.name, "value", sql.or_zero(value) if has_nulls else value)
+        yield Coordinate(next(index), f.relation, f.name, "value", value, nullable=has_nulls)
         if has_nulls:
             is_missing = sql.case(sql.is_null(f.expression), 1.0, 0.0)
             yield Coordinate(next(index), f.relation, f.name, "missing", is_missing)

@@ -14,6 +14,7 @@ from tests.ground.opened import Wish, build, opened, opened_world
 from tests.typed import meant
 
 NUMBERS = ProblemOptions("y")
+SOME_NULLS = "UPDATE f SET x = NULL WHERE x = 3; UPDATE d SET z1 = NULL WHERE e = 1; UPDATE e SET u = NULL WHERE k = 2"
 
 
 def star(engine: Engine, columns: int, facts: int = 60, rows: int = 6, step: int = 1) -> str:
@@ -65,12 +66,13 @@ def test_columns_are_looked_up_where_that_costs_less(
     assert (plan.at_once, bool(plan.placed)) == (at_once, placed)
 
 
-@pytest.mark.parametrize("width", [0.0, 0.3])
-def test_columns_in_arrays_say_the_same(postgres: Engine, width: float) -> None:
+@pytest.mark.parametrize(("width", "nulls"), [(0.0, ""), (0.3, ""), (0.0, SOME_NULLS), (0.3, SOME_NULLS)])
+def test_columns_in_arrays_say_the_same(postgres: Engine, width: float, nulls: str) -> None:
     """Behind d is e: its column is in an array over the keys of d."""
     text = star(postgres, 2)
+    build(postgres, nulls)
     with workspace(postgres) as work:
-        found = opened(work, text, Wish(scale="standard", at_once=True, placed=True))
+        found = opened(work, text, Wish(scale="standard", at_once=True, placed=True, nulls="mean"))
         (scan,) = found.oracle.program.statements
         assert found.plan.places_read
         assert {join.side for join in scan.query.args["from_"].this.find_all(exp.Join)} <= {"LEFT", ""}
@@ -103,11 +105,16 @@ def test_the_papers_descent_does_without(engine: Engine, text: str) -> None:
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 10.0])
 @pytest.mark.parametrize("weighed", [False, True])
-def test_one_scan_says_the_same(engine: Engine, width: float, weighed: bool) -> None:
+@pytest.mark.parametrize("nulls", ["", SOME_NULLS])
+def test_one_scan_says_the_same(engine: Engine, width: float, weighed: bool, nulls: str) -> None:
     text = star(engine, 2)
-    wish = Wish(scale="standard", at_once=True)
+    build(engine, nulls.replace("f SET x", "f SET s") if weighed else nulls)
+    wish = Wish(scale="standard", at_once=True, nulls="mean")
     if weighed:
-        text, wish = text.replace("y, x", "y, f.x AS times"), Wish(weight="times", class_weights=(1, 3), at_once=True)
+        text, wish = (
+            text.replace("y, x", "y, f.x AS times"),
+            Wish(weight="times", class_weights=(1, 3), at_once=True, nulls="mean"),
+        )
     with workspace(engine) as work:
         found = opened(work, text, wish)
         assert [s.table for s in found.oracle.program.statements] == [None]
