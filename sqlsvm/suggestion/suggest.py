@@ -47,7 +47,11 @@ def measures(events: Events, not_known: Set[tuple[str, str]]) -> list[Measure]:
     yet."""
     taken = set[str]()
     columns = [column for column in events.looked if _is_of_history(events, column, not_known)]
-    numbers = [_number(events, c, taken) for c in columns if c.kind in ("numeric", "boolean") and len(c.common) > 1]
+    numbers = list[Measure]()
+    for c in (c for c in columns if c.kind in ("numeric", "boolean") and len(c.common) > 1):
+        is_share, own = c.kind == "boolean", c.value.expression
+        value = sql.by_truth(own, 1.0, 0.0) if is_share else own
+        numbers.append(Measure(value, unused([_name(events, c)], taken), is_share))
     shares = [share for c in columns if c.kind == "categorical" for share in _shares(events, c, taken)]
     return [*numbers[:MOST], *shares[:MOST]]
 
@@ -67,14 +71,6 @@ def _is_of_history(events: Events, column: Looked, not_known: Set[tuple[str, str
 def _name(events: Events, column: Looked) -> str:
     own = column.value.alias == events.rows.alias
     return word(column.value.column.name if own else f"{column.value.alias}_{column.value.column.name}")
-
-
-def _number(events: Events, column: Looked, taken: set[str]) -> Measure:
-    value = column.value.expression
-    name = unused([_name(events, column)], taken)
-    if column.kind == "boolean":
-        return Measure(sql.by_truth(value, 1.0, 0.0), name, True)
-    return Measure(value, name)
 
 
 def _shares(events: Events, column: Looked, taken: set[str]) -> Iterator[Measure]:
@@ -97,22 +93,19 @@ class Past:
         self, windows: Sequence[Window], not_known: Set[tuple[str, str]], taken: set[str]
     ) -> Iterator[Feature]:
         found = measures(self.events, not_known)
-        outputs = [*self._all(found), *(each for window in windows for each in self._of_window(found, window))]
-        for value, name in outputs:
+        for value, name in (each for window in (None, *windows) for each in self._outputs(found, window)):
             named = unused([word(f"{self.events.name}_{name}")], taken)
             yield Feature(value, named, self.events.name)
 
-    def _all(self, found: Sequence[Measure]) -> Iterator[tuple[exp.Expression, str]]:
-        yield self._asked(exp.Count(this=exp.Star())), "count"
-        yield self._since()
+    def _outputs(self, found: Sequence[Measure], window: Window | None) -> Iterator[tuple[exp.Expression, str]]:
+        end = f"_{window.name}" if window else ""
+        yield self._asked(exp.Count(this=exp.Star()), window), f"count{end}"
+        if not window:
+            yield self._since()
         for measure in found:
-            yield self._last(measure.value), f"last_{measure.name}"
-            yield self._asked(exp.Avg(this=measure.value)), measure.mean
-
-    def _of_window(self, found: Sequence[Measure], window: Window) -> Iterator[tuple[exp.Expression, str]]:
-        yield self._asked(exp.Count(this=exp.Star()), window), f"count_{window.name}"
-        for measure in found:
-            yield self._asked(exp.Avg(this=measure.value), window), f"{measure.mean}_{window.name}"
+            if not window:
+                yield self._last(measure.value), f"last_{measure.name}"
+            yield self._asked(exp.Avg(this=measure.value), window), f"{measure.mean}{end}"
 
     def _since(self) -> tuple[exp.Expression, str]:
         last, now = self._asked(sql.largest(self.events.time.expression)), self.time.expression
@@ -152,13 +145,10 @@ class Past:
         at, end = (value.expression if is_plain else moment(value) for value in (then, now))
         yield sql.less(at, end)
         if window:
-            yield sql.at_least(at.copy(), sql.minus(end.copy(), self._span(window, is_plain)))
-
-    def _span(self, window: Window, is_plain: bool) -> exp.Expression:
-        if not is_plain:
-            return sql.number(window.size)
-        is_date = self.time.column.kind in DATES
-        return exp.Interval(this=exp.Literal.string(window.said)) if is_date else exp.Literal.number(window.said)
+            span: exp.Expression = exp.Interval(this=exp.Literal.string(window.said))
+            if now.column.kind not in DATES:
+                span = exp.Literal.number(window.said)
+            yield sql.at_least(at.copy(), sql.minus(end.copy(), span if is_plain else sql.number(window.size)))
 
 
 @dataclass(frozen=True)
