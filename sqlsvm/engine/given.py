@@ -4,7 +4,7 @@ A kind is known by the module of the type, so no library is imported that the ca
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -97,7 +97,7 @@ _DRIVER = re.compile(r"^postgres(ql)?\+\w+://")  # with these SQLAlchemy begins 
 def opened(given: Database) -> AbstractContextManager[Engine]:
     """An engine for as long as it is needed. What the caller has opened stays open, with nothing of ours in it."""
     if isinstance(given, Engine):
-        return _as_it_is(given)
+        return nullcontext(given)
     if isinstance(given, str):
         return connect(_DRIVER.sub("postgresql://", given))
     if isinstance(given, PathLike):
@@ -204,11 +204,6 @@ def _module(kind: type) -> str:
 
 def _named(thing: object) -> str:
     return f"an object of the type {type(thing).__module__}.{type(thing).__qualname__}"
-
-
-@contextmanager
-def _as_it_is(engine: Engine) -> Iterator[Engine]:
-    yield engine
 
 
 def _duckdb(connection: Any) -> Engine:

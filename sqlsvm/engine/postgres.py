@@ -237,7 +237,10 @@ class Postgres(PgCatalog):
         every = exp.select("*").from_(_ANSWER) if kept else inlined.valued(query, parameters) if parameters else query
         rows = None
         for rows in self.copy_out(every):
-            yield {name: _with_nan(values) for name, values in rows.items()}
+            yield {
+                name: ma.filled(values.astype(float), np.nan) if ma.isMaskedArray(values) else values
+                for name, values in rows.items()
+            }
         if rows is None:
             yield self.fetch(every)
         if kept:
@@ -551,10 +554,6 @@ def _parameter(value: object) -> object:
     if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
         return value.tolist()
     return value
-
-
-def _with_nan(values: Values) -> Values:
-    return ma.filled(values.astype(float), np.nan) if ma.isMaskedArray(values) else values
 
 
 def _hash_of(row: exp.Expression) -> exp.Expression:

@@ -12,7 +12,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -55,10 +54,6 @@ def kind(type: str) -> Kind:
     return "categorical" if base in _TEXTS else _TIMES.get(type, "other")
 
 
-def name_of(type: DataType) -> str:
-    return str(type.simpleString())
-
-
 def rows(table: pa.Table) -> Rows:
     return as_rows(table.column_names, (_column(column) for column in table.columns))
 
@@ -93,12 +88,8 @@ def _masked(column: pa.Array) -> Values:
     return np.ma.MaskedArray(values - since if since else values, missing if missing.any() else np.ma.nomask)
 
 
-def table_of(columns: dict[str, Values]) -> pa.Table:
-    """A masked cell, and None, is NULL; nan is a number."""
-    return pa.table({name: _array(values) for name, values in columns.items()})
-
-
 def _array(values: Values) -> pa.Array:
+    """A masked cell, and None, is NULL; nan is a number."""
     missing = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
     values = np.ma.getdata(values)
     if values.dtype == object:
@@ -271,7 +262,7 @@ class Spark(Engine):
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):
             return
-        rows = table_of({f"c{place}": values for place, values in enumerate(columns.values())})
+        rows = pa.table({f"c{place}": _array(values) for place, values in enumerate(columns.values())})
         given = f"{sql.WORKING}copy_in"
         target = exp.Schema(this=table.copy(), expressions=[exp.to_identifier(name, quoted=True) for name in columns])
         text = self.text(exp.Insert(this=target, expression=exp.select(*rows.column_names).from_(given)))
@@ -330,7 +321,7 @@ class Spark(Engine):
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         text = self.text(query)
         fields = self._run(lambda: self._frame(text).schema.fields)
-        types = [name_of(field.dataType) for field in fields]
+        types = [str(field.dataType.simpleString()) for field in fields]
         return tuple(Column(f.name, type, kind(type)) for f, type in zip(fields, types, strict=True))
 
     def table_names(self) -> tuple[str, ...]:

@@ -75,13 +75,12 @@ def _categories(found: Description) -> Element | None:
     if not named:
         return None
     mean = [f"{'share' if found.classes else 'mean'} of {found.compared}"] if found.compared else []
-    tables = [table((f.name, "rows", "share", *mean), _values(found, f), words=1, caption=_caption(f)) for f in named]
+    tables = []
+    for f in named:
+        with_label = "" if f.correlation is None else f"; correlation ratio with the label {f.correlation:.3f}"
+        caption = f"{f.name}: {amount(f.distinct or 0.0)} values{with_label}"
+        tables.append(table((f.name, "rows", "share", *mean), _values(found, f), caption=caption))
     return section("categories", "Categories", tables)
-
-
-def _caption(f: ColumnFacts) -> str:
-    with_label = "" if f.correlation is None else f"; correlation ratio with the label {f.correlation:.3f}"
-    return f"{f.name}: {amount(f.distinct or 0.0)} values{with_label}"
 
 
 def _values(found: Description, f: ColumnFacts) -> Iterator[list[str]]:

@@ -1,6 +1,6 @@
 """The effect of each mapped column on the score, as a curve over the rows of the join."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +9,10 @@ from sqlsvm.ask.describe import Histogram
 from sqlsvm.engine.base import Values
 from sqlsvm.model.model import Model
 from sqlsvm.model.weights import Weight
-from sqlsvm.report.chart import Area, Chart, Line, Rule, linear, within
+from sqlsvm.report.chart import Chart, Line, Rule, linear, within
 from sqlsvm.report.gather import Report
 from sqlsvm.report.parts import Element, el, scrolled, section, table
-from sqlsvm.report.plots import classes
+from sqlsvm.report.plots import classes, steps
 from sqlsvm.report.svg import draw
 from sqlsvm.terminal import amount
 
@@ -86,7 +86,7 @@ class _Effect:
 def _chart(model: Model, place: int, one: _Effect) -> Chart:
     curve, places, spread = one.curve, one.places, one.spread
     y = linear("effect on the score", [0.0, *curve.tolist()])
-    bars = _bars(spread, y.low, HEIGHT * (y.high - y.low) / max(spread.rows))
+    bars = steps(spread.edges, spread.rows, base=y.low, height=HEIGHT * (y.high - y.low) / max(spread.rows))
     line = tuple(zip(places.tolist(), curve.tolist(), strict=True))
     maps = " and ".join(each.map for each in model.maps if each.columns == (one.column,))
     lowest, highest = (f"{curve[n]:.3g} at {places[n]:.4g}" for n in (curve.argmin(), curve.argmax()))
@@ -98,15 +98,6 @@ def _chart(model: Model, place: int, one: _Effect) -> Chart:
         y=y,
         marks=(bars, Rule(0.0, ""), Line(line, "", "first")),
     )
-
-
-def _bars(spread: Histogram, base: float, factor: float) -> Area:
-    tops = [(x, base + factor * n) for i, n in enumerate(spread.rows) for x in _ends(spread.edges, i)]
-    return Area(tuple(tops), ((spread.edges[0], base), (spread.edges[-1], base)))
-
-
-def _ends(edges: Sequence[float], i: int) -> tuple[float, float]:
-    return edges[i], edges[i + 1]
 
 
 TOP = 24  # how many weights are shown

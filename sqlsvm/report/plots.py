@@ -220,11 +220,18 @@ def _end(rows: Sequence[float], much: float) -> int:
     return 0
 
 
-def steps(edges: Sequence[float], rows: Sequence[float], name: str, style: Style) -> Area:
-    """Bars as high as their shares of the rows."""
-    whole = sum(rows) or 1.0
-    tops = [(x, n / whole) for i, n in enumerate(rows) for x in (edges[i], edges[i + 1])]
-    return Area(tuple(tops), ((edges[0], 0.0), (edges[-1], 0.0)), name, style)
+def steps(
+    edges: Sequence[float],
+    rows: Sequence[float],
+    name: str = "",
+    style: Style = "aside",
+    base: float = 0.0,
+    height: float | None = None,
+) -> Area:
+    """Bars on a base: as high as their shares of the rows, or so high for each row."""
+    each = height or 1.0 / (sum(rows) or 1.0)
+    tops = [(x, base + each * n) for i, n in enumerate(rows) for x in (edges[i], edges[i + 1])]
+    return Area(tuple(tops), ((edges[0], base), (edges[-1], base)), name, style)
 
 
 # -- ROC ---------------------------------------------------------------------------------------------------------------

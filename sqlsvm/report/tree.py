@@ -10,7 +10,6 @@ from sqlsvm.ask.inspect import Inspection, RelationFacts
 from sqlsvm.ask.remarks import node_name, remarks
 from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
-from sqlsvm.plan.catalog import EdgeFacts
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.report.gather import Report
 from sqlsvm.report.parts import Element, el, section, table
@@ -204,7 +203,9 @@ def _edge(found: Inspection, parent: _Box, child: _Box, edge: Edge) -> Element:
     ]
     facts = found.edges[found.tree.edges.index(edge)]
     room = int((WIDTH - child.x - 6) / LETTER)
-    words = (f"{kind(found.tree, edge)}, {edge_condition(found.tree, edge)}", _per_key(found.tree, edge, facts))
+    left, right = node_name(found.tree, edge.left), node_name(found.tree, edge.right)
+    per_key = f"on one key at most {amount(facts.max_left)} {left} \u00d7 {amount(facts.max_right)} {right}"
+    words = f"{kind(found.tree, edge)}, {edge_condition(found.tree, edge)}", per_key
     text = [
         el("text", _cut(w, room), x=child.x + 4, y=child.y - 20 + 13 * i, class_="label") for i, w in enumerate(words)
     ]
@@ -229,8 +230,3 @@ def _end(x: float, y: float, way: tuple[float, float], one: bool) -> Element:
 
 def edge_condition(tree: JoinTree, edge: Edge) -> str:
     return condition(tree, edge) if edge.on else "every row with every row"
-
-
-def _per_key(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> str:
-    left, right = node_name(tree, edge.left), node_name(tree, edge.right)
-    return f"on one key at most {amount(facts.max_left)} {left} \u00d7 {amount(facts.max_right)} {right}"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 from sqlglot import Dialect
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from sqlsvm.ask.inspect import Inspection, LabelFacts, RelationFacts, edge_left_join, edge_text
 from sqlsvm.ask.remarks import node_name, remarks
@@ -124,13 +124,13 @@ def condition(tree: JoinTree, edge: Edge) -> str:
     tokenize = Dialect.get_or_raise(tree.query.dialect).tokenize
     for token in reversed(tokenize(text)):
         bare = token.text
-        if token.token_type is TokenType.IDENTIFIER and _PLAIN.fullmatch(bare) and _is_name(tokenize(bare)):
+        if (
+            token.token_type is TokenType.IDENTIFIER
+            and _PLAIN.fullmatch(bare)
+            and [part.token_type for part in tokenize(bare)] == [TokenType.VAR]
+        ):
             text = text[: token.start] + bare + text[token.end + 1 :]
     return printable(text)
-
-
-def _is_name(tokens: list[Token]) -> bool:
-    return [token.token_type for token in tokens] == [TokenType.VAR]
 
 
 def _features(found: Inspection) -> Table:

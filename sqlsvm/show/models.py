@@ -83,11 +83,8 @@ def draw_several(model: Model, stream: TextIO, most: int | None = None) -> str:
         found += [f"{of.objective:.6g}", f"{of.lower_bound:.6g}", f"{of.gap:.2g}"]
         rows.append((*said, number(n), *found, str(of.passes), str(of.used)))
     drawn = table((model.by or model.label, "converged", *losses, *numbers), rows, words=2 + len(losses))
-    return on_paper(stream, drawn, *([_more(model, len(each) - len(shown))] if len(shown) < len(each) else []))
-
-
-def _more(model: Model, left: int) -> str:
-    return f"and {amount(left)} more with fewer rows: sqlsvm show {printable(model.name)} lists all"
+    more = f"and {amount(len(each) - len(shown))} more with fewer rows: sqlsvm show {printable(model.name)} lists all"
+    return on_paper(stream, drawn, *([more] if len(shown) < len(each) else []))
 
 
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
@@ -145,7 +142,8 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     if model.owner:
         yield "stored by", printable(model.owner)
     yield "loss", " or ".join(model.choices("loss"))
-    yield "lambda", _lambda(model)
+    each = [*model.choices("lam")]
+    yield "lambda", f"{each[0]:g}" if len(each) == 1 else f"{each[0]:g} to {each[-1]:g}, each group has its own"
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
@@ -162,11 +160,6 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(_about(model)))
-
-
-def _lambda(model: Model) -> str:
-    found = [*model.choices("lam")]
-    return f"{found[0]:g}" if len(found) == 1 else f"{found[0]:g} to {found[-1]:g}, each group has its own"
 
 
 def _about(model: Model) -> dict[str, object]:

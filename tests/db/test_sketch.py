@@ -208,7 +208,7 @@ def test_thresholds_are_a_sketch_of_all_rows(engine: Engine, shape: str) -> None
 def reached_at(world: Shaped, label: float, epsilon: float) -> tuple[Values, Values]:
     plan, work = world.problem.plan, world.problem.work
     with work.scratch():
-        asked = world.asked(label, 1.0, world.sketching.for_thresholds(epsilon))
+        asked = world.asked(label, 1.0, world.sketching.for_counts(epsilon, more=1))
         found = work.run(thresholds(plan), asked)[THRESHOLDS]
     f, h = found["f"].astype(float), found["threshold"].astype(float)
     assert np.all(np.diff(f) > 0)

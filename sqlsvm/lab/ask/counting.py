@@ -98,7 +98,7 @@ def generalised(problem: Data, beta: Array, epsilon: float, buckets: int = BUCKE
     for rows in rows_of.values():
         _check_levels(epsilon, rows)
     program = Program(problem.work.engine, tuple(thresholds(problem.plan)))
-    finer = _sketching(problem, epsilon).for_thresholds(epsilon) if is_sketch else None
+    finer = _sketching(problem, epsilon).for_counts(epsilon, more=1) if is_sketch else None
     for label, rows in rows_of.items():
         steps.info("counting the rows of the label %+d", label)
         f = levels(epsilon, rows)

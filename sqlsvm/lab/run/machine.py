@@ -113,7 +113,11 @@ def _wide(problem: Data, rows: SampleRows) -> dict[str, Block]:
     """The rows of the sample, cut where tables meet."""
     design, scaling = problem.plan.design, problem.scaling
     coordinates = {c.index: c for c in design.coordinates}
-    homes = {e: _home(problem, coordinates[e.index].relation, e.feature) for e in scaling.numbers if e.feature}
+    homes = {
+        e: e.feature if e.feature in problem.query.sums else coordinates[e.index].relation
+        for e in scaling.numbers
+        if e.feature
+    }
     names = dict.fromkeys([*homes.values(), *(d.relation for d in design.dictionaries)])
     found = {}
     for name in names:
@@ -124,10 +128,6 @@ def _wide(problem: Data, rows: SampleRows) -> dict[str, Block]:
         stacked = np.array(codes, dtype=np.int64).reshape(len(lists), len(rows)).T
         found[name] = Block(numbers, stacked, tuple(e.feature for e in own), tuple(d.feature for d in lists))
     return found
-
-
-def _home(problem: Data, relation: str, feature: str) -> str:
-    return feature if feature in problem.query.sums else relation
 
 
 def _codes(rows: SampleRows, number: int, first: int, categories: int) -> Array:

@@ -43,14 +43,8 @@ class Sketching:
     smallest: float  # no positive count of a message is smaller
     largest: float  # no count is larger. Messages also count rows that the join leaves out.
 
-    def for_counts(self, epsilon: float) -> Array:
-        return self._levels(epsilon, 0)
-
-    def for_thresholds(self, epsilon: float) -> Array:
-        """The list of all join rows is compressed once more."""
-        return self._levels(epsilon, 1)
-
-    def _levels(self, epsilon: float, more: int) -> Array:
+    def for_counts(self, epsilon: float, more: int = 0) -> Array:
+        """`more`: for thresholds the list of all join rows is compressed once more."""
         step = step_for(epsilon, compressions([link.bags for link in self.plan.links]) + more)
         if self.plan.design.weighted:
             return real_levels(step, self.smallest, self.largest)
