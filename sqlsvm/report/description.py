@@ -7,7 +7,7 @@ from math import isnan
 from sqlsvm.ask.describe import ColumnFacts, Description
 from sqlsvm.compile.columns import QUANTILES
 from sqlsvm.report.chart import Chart, Line, counted, linear
-from sqlsvm.report.parts import Element, document, el, figures, scrolled, section, table
+from sqlsvm.report.parts import Element, document, el, opening, scrolled, section, table
 from sqlsvm.report.plots import bars, steps
 from sqlsvm.report.svg import draw
 from sqlsvm.run.components import Components
@@ -16,16 +16,9 @@ from sqlsvm.terminal import amount, memory, share, weight
 
 
 def html(found: Description, made: datetime) -> str:
-    opening = el(
-        "header",
-        el("p", "The columns of a join", class_="kicker"),
-        el("h1", "What is in the join"),
-        el("p", "All figures are exact. The join was never made.", class_="claim"),
-        figures(_figures(found)),
-    )
-    return document(
-        "The columns of a join", made, opening, _notes(found), _numbers(found), _categories(found), _matrix(found)
-    )
+    title, claim = "The columns of a join", "All figures are exact. The join was never made."
+    header = opening(title, "What is in the join", claim, _figures(found))
+    return document(title, made, header, _notes(found), _numbers(found), _categories(found), _matrix(found))
 
 
 def _figures(found: Description) -> Iterator[tuple[str, str]]:
@@ -115,16 +108,11 @@ def _cell(r: float) -> Element:
 def components_html(found: Components, made: datetime) -> str:
     shares = sum(c.ratio for c in found.components)
     facts = [("rows of the join", amount(found.rows)), ("features", f"{len(found.means)}"), ("scale", found.scale)]
-    opening = el(
-        "header",
-        el("p", "The principal components of a join", class_="kicker"),
-        el("h1", f"{len(found.components)} components have {100 * shares:.1f} % of the variance"),
-        figures(facts),
-    )
+    said = f"{len(found.components)} components have {100 * shares:.1f} % of the variance"
     return document(
         "The principal components of a join",
         made,
-        opening,
+        opening("The principal components of a join", said, None, facts),
         section("variance", "Variance", el("p", proof(found)), el("div", draw(scree(found)), class_="beside")),
         section("loadings", "Loadings", table(*loadings(found))),
     )

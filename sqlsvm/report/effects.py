@@ -11,7 +11,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.weights import Weight
 from sqlsvm.report.chart import Chart, Line, Rule, linear, within
 from sqlsvm.report.gather import Report
-from sqlsvm.report.parts import Element, el, scrolled, section, table
+from sqlsvm.report.parts import Element, el, section, table
 from sqlsvm.report.plots import classes, steps
 from sqlsvm.report.svg import draw
 from sqlsvm.terminal import amount
@@ -109,8 +109,7 @@ def weights_section(report: Report) -> Element:
     shown = model.weights.heaviest(TOP)
     largest = max((abs(w.scaled_weight) for w in shown), default=0.0) or 1.0
     titles = ("relation", "feature", "pull", "scaled", "weight")
-    head = el("tr", [el("th", t, scope="col", class_="number" if n > 2 else None) for n, t in enumerate(titles)])
-    body = [_weight_row(report, w, largest) for w in shown]
+    rows = [_weight_row(report, w, largest) for w in shown]
     left = len(model.weights) - len(shown)
     predicted, pulls = _meaning(model)
     said = (
@@ -121,8 +120,8 @@ def weights_section(report: Report) -> Element:
     zero = int(np.sum(model.weights.scaled == 0.0))
     left_out = f" {amount(zero)} of the {amount(len(model.weights))} weights are exactly 0." if zero else ""
     more = el("p", f"And {amount(left)} more, with smaller weights.", class_="aside") if left else None
-    table = el("table", el("thead", head), el("tbody", body), class_="weights")
-    return section("weights", "The weights", el("p", said, left_out), scrolled(table, "Weights"), more)
+    listed = table(titles, rows, words=3, class_="weights")
+    return section("weights", "The weights", el("p", said, left_out), listed, more)
 
 
 def _meaning(model: Model) -> tuple[str, str]:
@@ -135,18 +134,12 @@ def _meaning(model: Model) -> tuple[str, str]:
     return f"above 0 the prediction is {positive}", bars
 
 
-def _weight_row(report: Report, weight: Weight, largest: float) -> Element:
+def _weight_row(report: Report, weight: Weight, largest: float) -> list[object]:
     feature: list[object] = [weight.feature]
     if weight.category is not None:
         feature += [" = ", el("em", str(weight.category))]
-    numbers = (f"{weight.scaled_weight:.4f}", f"{weight.weight:.6g}")
-    return el(
-        "tr",
-        el("td", report.relation_of(weight.feature)),
-        el("td", feature),
-        el("td", _bar(weight.scaled_weight / largest)),
-        [el("td", text.replace("-", "\u2212"), class_="number") for text in numbers],
-    )
+    numbers = (_signed(weight.scaled_weight), f"{weight.weight:.6g}".replace("-", "\u2212"))
+    return [report.relation_of(weight.feature), feature, _bar(weight.scaled_weight / largest), *numbers]
 
 
 def _bar(part: float) -> Element:

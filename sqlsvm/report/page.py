@@ -15,7 +15,7 @@ from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS
 from sqlsvm.report.effects import effects_section, weights_of_each, weights_section
 from sqlsvm.report.gather import Measured, Report
-from sqlsvm.report.parts import Element, document, el, figures, percent, section, table
+from sqlsvm.report.parts import Element, document, el, opening, percent, section, table
 from sqlsvm.report.plots import charts, choice_section
 from sqlsvm.report.scores import MOST, most_of, scores_section
 from sqlsvm.report.svg import draw
@@ -47,13 +47,7 @@ def html(report: Report, made: datetime) -> str:
 def _opening(report: Report) -> Element:
     model = report.model
     version = f", version {model.version}" if model.version else ""
-    return el(
-        "header",
-        el("p", f"{_kind(model)}{version}", class_="kicker"),
-        el("h1", model.name),
-        el("p", _claim(model), class_="claim"),
-        figures(_figures(report)),
-    )
+    return opening(f"{_kind(model)}{version}", model.name, _claim(model), _figures(report))
 
 
 def _kind(model: Model) -> str:

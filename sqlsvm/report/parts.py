@@ -96,9 +96,10 @@ def _fillings() -> Element:
     return el("svg", el("defs", pattern), width=0, height=0, aria_hidden="true", class_="defs")
 
 
-def figures(facts: Iterable[tuple[str, str]]) -> Element:
-    """The figures of the opening."""
-    return el("dl", [el("div", el("dt", name), el("dd", fact)) for name, fact in facts], class_="figures")
+def opening(kicker: str, title: str, claim: object, facts: Iterable[tuple[str, str]]) -> Element:
+    figures = el("dl", [el("div", el("dt", name), el("dd", fact)) for name, fact in facts], class_="figures")
+    said = el("p", claim, class_="claim") if claim else None
+    return el("header", el("p", kicker, class_="kicker"), el("h1", title), said, figures)
 
 
 def percent(part: float) -> str:
@@ -113,7 +114,9 @@ def section(name: str, title: str, *children: object) -> Element:
     return el("section", el("h2", title, id=name), *children, aria_labelledby=name)
 
 
-def table(titles: Sequence[str], rows: Iterable[Iterable[str]], words: int = 1, caption: str = "") -> Element:
+def table(
+    titles: Sequence[str], rows: Iterable[Iterable[object]], words: int = 1, caption: str = "", **more: object
+) -> Element:
     """The first `words` columns are text, the others are numbers aligned to the right."""
 
     def kind_of(n: int) -> str | None:
@@ -121,7 +124,7 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[str]], words: int = 1, 
 
     head = el("tr", [el("th", title, scope="col", class_=kind_of(n)) for n, title in enumerate(titles)])
     body = [el("tr", [el("td", cell, class_=kind_of(n)) for n, cell in enumerate(row)]) for row in rows]
-    found = el("table", el("caption", caption) if caption else None, el("thead", head), el("tbody", body))
+    found = el("table", el("caption", caption) if caption else None, el("thead", head), el("tbody", body), **more)
     return scrolled(found, caption or ", ".join(titles))
 
 
