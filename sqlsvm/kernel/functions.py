@@ -53,7 +53,3 @@ class Kernel:
             return products
         squares = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)
         return np.asarray(np.maximum(squares - 2.0 * products, 0.0))
-
-    def diagonal(self, a: Array) -> Array:
-        """s of each row with itself."""
-        return np.zeros(len(a)) if self.by_distance else np.asarray((a * a).sum(axis=1))

@@ -17,6 +17,7 @@ from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup
 from sqlsvm.model.plain import plain
 from sqlsvm.options import CHOSEN, OPTIONS, STRENGTHS
 from sqlsvm.paper import facts, on_paper, table
+from sqlsvm.show.evaluation import number_of
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import Listed, amount, printable, row_count, share, weight
 from sqlsvm.times import DATES, TIMES, TimeKind
@@ -68,7 +69,7 @@ def draw_model(model: Model, stream: TextIO) -> str:
 
 def draw_several(model: Model, stream: TextIO, most: int | None = None) -> str:
     """A line for each class against all others, or for each group: at most so many, those with the most rows."""
-    unit, number = ("weight", weight) if model.weighted else ("rows", amount)
+    unit, number = number_of(model.weighted)
     own = [name for name in CHOSEN if len(model.choices(name)) > 1]
     losses, own = [name for name in own if name not in STRENGTHS], [name for name in own if name in STRENGTHS]
     numbers = unit, *(OPTIONS[name].said for name in own), "objective", "lower bound", "gap", "passes", "weights"

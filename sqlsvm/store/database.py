@@ -1,6 +1,7 @@
 """Models in the tables of sql_templates/tables.sql, in PostgreSQL and in DuckDB. The user's names are parameters."""
 
 import json
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,10 +21,11 @@ from sqlsvm.model.score import stored_score
 from sqlsvm.reading import ANEW, parsed
 from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, ordered, unknown, without_weights
 from sqlsvm.store.owners import check_owners
-from sqlsvm.store.program_lock import hold_alone
 from sqlsvm.store.templates import statements, template
 
 T = TypeVar("T")
+
+steps = logging.getLogger(__name__)
 
 SCHEMA = "sqlsvm"
 SCHEMA_VERSION = 4
@@ -76,6 +78,10 @@ _LOAD_STATE = "SELECT body, owner FROM sqlsvm.states WHERE name = $1"
 _LOAD_STATE_UNSIGNED = "SELECT body, CAST(NULL AS TEXT) AS owner FROM sqlsvm.states WHERE name = $1"
 _COUNT_STATES = "SELECT COUNT(*) AS n FROM sqlsvm.states WHERE name = $1"
 _DROP_STATE = "DELETE FROM sqlsvm.states WHERE name = $1"
+
+_FOUND = Text("SELECT name FROM sqlsvm.programs WHERE name = $1")
+_FREE = Text(f"{_FOUND} FOR UPDATE SKIP LOCKED")
+_WAIT = Text(f"{_FOUND} FOR UPDATE")
 
 _ATTEMPTS = 50
 _CHANGE = "SELECT, INSERT, UPDATE, DELETE"
@@ -369,3 +375,24 @@ def _listing(rows: Rows) -> Iterator[Stored]:
 def _understood(name: str, version: int, body: str, made: Callable[[Mapping[str, Any], str], Model]) -> Model:
     where = f'model "{name}", version {version}'
     return made({**parsed(body, where), "version": version}, where)
+
+
+def hold_alone(engine: Engine, name: str) -> None:
+    """Hold the lock until the end of a `DatabaseStore.transaction`. PostgreSQL only.
+
+    The lock is the row of the program in sqlsvm.programs, which only a role that may change the row can lock.
+    `sqlsvm.train` holds it to the end of its transaction, so that two trainings do the same work one after the other,
+    and no version is stored for a program that is gone. All runs work on a copy of the program
+    (internal/_take_program.sql).
+
+    The transaction is REPEATABLE READ, and its snapshot is older than the lock: it does not see what others commit
+    while it waits. If it then writes a row that they changed or inserted, it fails as a lost race and begins again with
+    a new snapshot.
+    """
+    if _rows(engine, _FOUND, name) and not _rows(engine, _FREE, name):
+        steps.info('waiting for the end of the training of "%s"', name)
+        engine.execute(_WAIT, [name])
+
+
+def _rows(engine: Engine, query: Text, name: str) -> int:
+    return len(engine.fetch(query, [name])["name"])

@@ -87,12 +87,9 @@ def image_network() -> Network:
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("network", "shape"), [(small_network(), (6, 3)), (image_network(), (6, 8, 8, 1))])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
-@pytest.mark.parametrize("normalised", [False, True])
-def test_gradients_in_theta(network: Network, shape: tuple[int, ...], kernel: Kernel, normalised: bool) -> None:
+def test_gradients_in_theta(network: Network, shape: tuple[int, ...], kernel: Kernel) -> None:
     """Of the objectives of all four algorithms, through the network and the kernel."""
-    if normalised and kernel.name == "sigmoid":
-        pytest.skip("K(a, a) of the sigmoid kernel may be 0")
-    rng, between = np.random.default_rng(0), Between(kernel, normalised)
+    rng, between = np.random.default_rng(0), Between(kernel)
     theta, x = network.begin(rng) + 0.1, rng.normal(size=shape)
     y, alpha = np.array([1.0, -1, 1, 1, -1, -1]), np.array([0.0, 1, 2, 1, 0, 3])
     fixed = rng.normal(size=(5, 4)) + 0.5
@@ -123,15 +120,6 @@ def test_the_alignment_is_a_cosine(seed: int, k: int) -> None:
     assert alignment(target * 3.0, target)[0] == pytest.approx(1.0)
     assert alignment(kernel, 0.0 * target)[0] == 0.0
     assert not alignment(kernel, 0.0 * target)[1].any()
-
-
-def test_a_normalised_kernel() -> None:
-    """Every vector has the length 1, and the size of the outputs does not matter for the linear kernel."""
-    z = np.random.default_rng(0).normal(size=(5, 3))
-    for kernel in (Kernel("rbf", 0.5), Kernel("linear"), Kernel("poly", 0.5)):
-        np.testing.assert_allclose(np.diag(Between(kernel, True).of(z, z)), 1.0)
-    linear = Between(Kernel("linear"), True)
-    np.testing.assert_allclose(linear.of(3.0 * z, z), linear.of(z, 0.1 * z))
 
 
 def test_momentum_and_decay() -> None:

@@ -11,9 +11,8 @@ from sqlsvm.model.plain import plain
 from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store.base import check_name
-from sqlsvm.store.database import SCHEMA, DatabaseStore, explained
+from sqlsvm.store.database import SCHEMA, DatabaseStore, explained, hold_alone
 from sqlsvm.store.owners import check_owners
-from sqlsvm.store.program_lock import hold_alone
 
 _SAVE = """\
 INSERT INTO sqlsvm.programs (name, query, label, description, options, start)
