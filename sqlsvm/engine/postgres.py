@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from secrets import token_hex
 from typing import Any, Literal, cast
 
@@ -298,15 +298,11 @@ class Postgres(PgCatalog):
     def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
         read = list(dict.fromkeys(self._name(table) for table in reads if table.db))
         tables = self._lockable(read)
-        if self._rehearsing:
-            with self.bracket("SAVEPOINT sqlsvm", "ROLLBACK TO SAVEPOINT sqlsvm", "RELEASE SAVEPOINT sqlsvm"):
-                self._lock(read, tables, "ROLLBACK TO SAVEPOINT sqlsvm")
-                with self._held_still(read):
-                    yield
-            return
-        self._check_idle()
-        with self.bracket(self._begin, "ROLLBACK", "COMMIT"):
-            self._lock(read, tables, "ROLLBACK", self._begin)
+        if not self._rehearsing:
+            self._check_idle()
+        begin, undo, end = _savepoint("sqlsvm") if self._rehearsing else (self._begin, "ROLLBACK", "COMMIT")
+        with self.bracket(begin, undo, end):
+            self._lock(read, tables, undo, *([] if self._rehearsing else [begin]))
             with self._held_still(read):
                 yield
             if self._connection.info.transaction_status == pq.TransactionStatus.INERROR:
@@ -380,20 +376,23 @@ class Postgres(PgCatalog):
         use too. So the settings are those of the transaction."""
         return "; ".join([_BEGIN, *_LOCAL, _ENCODING, *self._zone]) if self._pooled else _BEGIN
 
-    @contextmanager
-    def _settled(self) -> Iterator[None]:
+    def _settled(self) -> AbstractContextManager[None]:
         """Behind a pooler no statement runs without our settings: it gets a transaction if it has none."""
         if not self._pooled or self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
-            yield
-            return
-        self._connection.execute(self._begin.encode())
+            return nullcontext()
+        return self._between(self._begin, "ROLLBACK", "COMMIT")
+
+    @contextmanager
+    def _between(self, begin: str, undo: str, end: str) -> Iterator[None]:
+        """As `bracket`, for a statement that is being sent."""
+        self._connection.execute(begin.encode())
         try:
             yield
         except BaseException:
             if not self._connection.closed:
-                self._connection.execute("ROLLBACK")
+                self._connection.execute(undo.encode())
             raise
-        self._connection.execute("COMMIT")
+        self._connection.execute(end.encode())
 
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         return self._send(text, parameters).fetchall()
@@ -525,25 +524,20 @@ class Borrowed(Postgres):
         finally:
             self._in_snapshot = False
 
-    @contextmanager
-    def _settled(self) -> Iterator[None]:
+    def _settled(self) -> AbstractContextManager[None]:
         """In a transaction of the caller a statement before the snapshot may fail, as it may without one: it names what
         is not there."""
         if not self._rehearsing or self._in_snapshot:
-            with super()._settled():
-                yield
-            return
-        self._connection.execute(b"SAVEPOINT sqlsvm_asked")
-        try:
-            yield
-        except BaseException:
-            if not self._connection.closed:
-                self._connection.execute(b"ROLLBACK TO SAVEPOINT sqlsvm_asked")
-            raise
-        self._connection.execute(b"RELEASE SAVEPOINT sqlsvm_asked")
+            return super()._settled()
+        return self._between(*_savepoint("sqlsvm_asked"))
 
     def close(self) -> None:
         self._end.close()
+
+
+def _savepoint(name: str) -> tuple[str, str, str]:
+    """What begins it, undoes what came after it, and ends it."""
+    return f"SAVEPOINT {name}", f"ROLLBACK TO SAVEPOINT {name}", f"RELEASE SAVEPOINT {name}"
 
 
 def _names(result: pq.abc.PGresult) -> list[str]:
