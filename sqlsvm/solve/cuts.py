@@ -21,8 +21,9 @@ from sqlsvm.solve.rounding import EXACT, Rounding
 ROUNDING = float(np.finfo(np.float64).eps)
 LEVEL_STEPS, CLOSE = 40, 0.05
 """Of a search for a level: it may end where the value is within this share of what is between level and bound."""
-WIDE, STEP = 18.5, 3.0
-"""How far the logarithm of a multiplier may be from where it begins, and how far it steps as long as it has no end."""
+WIDE, STEP, NARROW = 18.5, 3.0, 0.01
+"""How far the logarithm of a multiplier may be from where it begins, how far it steps as long as it has no end, and
+between what ends nothing is looked for: the level may be one that no multiplier reaches."""
 LEAST = 1e-100  # where terms are smaller, what rounding may do to them is taken to be that of such terms
 
 
@@ -51,6 +52,10 @@ class Root:
     def __init__(self, start: float) -> None:
         self.next = start
         self._left, self._right = (start - WIDE, inf), (start + WIDE, -inf)
+
+    @property
+    def is_narrow(self) -> bool:
+        return self._right[0] - self._left[0] < NARROW
 
     def take(self, value: float) -> None:
         """At `next`."""
@@ -137,6 +142,8 @@ class Bundle:
                 best = found.point
                 if off >= -enough:
                     break
+            if root.is_narrow:
+                break
         return best
 
     def _guess(self, centre: Array, above: float) -> float:

@@ -75,6 +75,23 @@ def test_rows_in_memory_are_measured_from_the_mean_by_their_weights() -> None:
     assert (same.design, before["x1"] is x) == (design, True)
 
 
+def test_a_missing_number_in_memory_stays_0() -> None:
+    """It is 0 before and after, where the others are measured from their mean."""
+    plan = _plan()
+    coordinates = (
+        Coordinate(0, "r0", "", "intercept", number(1)),
+        Coordinate(1, "r0", "x0", "value", column("x", "r0")),
+        Coordinate(2, "r0", "x0", "missing", column("x", "r0")),
+    )
+    design = replace(plan.design, coordinates=coordinates)
+    x = np.array([7e6, 7e6 + 1.0, 0.0, 7e6 + 2.0])
+    given = {CODE: np.ones(4), "x1": x, "x2": (x == 0.0).astype(float)}
+    found, rows = centred_rows(replace(plan, design=design), given, np.ones(4), "standard")
+    origin = found.design.coordinates[1].origin
+    assert origin > 1e6
+    np.testing.assert_array_equal(rows["x1"], np.where(x == 0.0, 0.0, x - origin))
+
+
 # -- the statements that count ----------------------------------------------------------------------------------------
 
 

@@ -190,6 +190,16 @@ def test_a_root_is_found_in_few_steps(root: float, bend: float) -> None:
     pytest.fail(f"it is still at {search.next}")
 
 
+def test_a_root_that_there_is_none_of_is_not_looked_for_for_long() -> None:
+    search = Root(0.0)
+    for _ in range(18):
+        assert not search.is_narrow
+        search.take(1.0)
+        if search.is_narrow:
+            return
+    pytest.fail(f"it is still at {search.next}")
+
+
 def test_slopes_that_cancel_to_nine_digits_prove_a_bound() -> None:
     """Of their products, 10^19, doubles know no more than thousands: all multipliers went to the cut that is 0."""
     bundle = Bundle(L2(1.0), 2)
