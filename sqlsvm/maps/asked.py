@@ -55,7 +55,8 @@ class LabelledRows:
     y: Array  # -1 and 1 of two classes, or a column for each of several; a number of deviation 1
     signed: bool
     grows: NDArray[np.bool_]  # which rows are for trees. The others say how many are good.
-    before: float | None = None  # the time of the first that are not, if rows have times
+    before: float | None  # the time of the first that are not, if rows have times
+    whole: bool  # are they all rows of the join?
 
     def is_category(self, name: str) -> bool:
         return self.kinds[name] == "categorical"

@@ -1,6 +1,6 @@
 """trees:NUMBER:LEAVES, boosted trees that grow on a sample of the join (He et al. 2014). Each has columns of one bag,
 whose rows meet one row of each of its tables: trees of the label's bag come first, and those of each other one begin at
-their scores. A column is the sum of some trees that follow each other: so many have one weight."""
+their scores. A column is a tree; where passes are dear, it is the sum of some trees that follow each other."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from sqlsvm.terminal import NOTE
 steps = logging.getLogger(__name__)
 
 NUMBER, LEAVES = 100, 8
-COLUMNS = 10  # that the trees of a bag make
+COLUMNS = 10  # that the trees of a bag make, if not all rows of the join are read here: a pass adds up each of them
 ROWS = 30_000  # to grow on
 FREQUENT = 20  # a category in fewer rows is like a missing one
 
@@ -45,7 +45,7 @@ def trees(asked: Asked) -> Iterator[Mapped]:
         if not grown:
             continue
         arguments = {column: n for n, column in enumerate(used, 1)}
-        size = -(-number // COLUMNS)
+        size = 1 if found.whole else -(-number // COLUMNS)
         parts = (grown[start : start + size] for start in range(0, len(grown), size))
         made = {f"trees{next(place)}": _formula(part, arguments) for part in parts}
         read = tuple(names[column] for column in used)

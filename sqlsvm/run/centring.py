@@ -20,6 +20,8 @@ from sqlsvm.run.measuring import is_constant, read_ends
 from sqlsvm.run.small import missing_tables
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.choosing import ONE
+from sqlsvm.solve.threads import fitting_threads
 
 FAR = 1e-6  # the variance, as a share of the mean square, of a feature whose deviation is a thousandth of its size
 LARGE = 1e3  # a constant that is no larger does no harm
@@ -102,7 +104,7 @@ def _origins(plan: Plan, found: Moments, ends: Ends) -> Origins:
 
 def _origins_of_rows(plan: Plan, rows: Rows, weights: Array) -> Origins:
     total, squares = (np.zeros(plan.design.size) for _ in range(2))
-    with np.errstate(all="ignore"):  # what is not finite is refused later
+    with np.errstate(all="ignore"), fitting_threads(ONE):  # what is not finite is refused later
         for c in plan.design.coordinates:
             if c.role != "intercept":
                 x = rows[c.column].astype(float, copy=False)

@@ -12,6 +12,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.maps.asked import ExamplesOf, LabelledOf, LabelledRows, OfJoin
 from sqlsvm.maps.kinds import resolved
 from sqlsvm.maps.mapped import Mapped, known
+from sqlsvm.maps.trees import ROWS
 from sqlsvm.neural.training import Examples
 from sqlsvm.options import INDICATOR, MEANS, NUMBER_LOSSES, ClassWeights
 from sqlsvm.plan.design import OTHER, without_other
@@ -117,7 +118,8 @@ def _labelled(
     own = [[name for name in found if _has(plan, bag, relations[name], finds)] for bag in by_label]
     columns_of = {name: found[name][order] for each in own for name in each}
     signed, bags = target.signed or target.classes > 0, [each for each in own if each]
-    return LabelledRows(columns_of, kinds, bags, y[order], signed, drawn.grows(before)[order], before)
+    grows = drawn.grows(before)[order]
+    return LabelledRows(columns_of, kinds, bags, y[order], signed, grows, before, problem.rows <= GROWS * ROWS)
 
 
 def _has(plan: Plan, bag: Bag, alias: str, finds: Callable[[str, str], bool]) -> bool:

@@ -253,10 +253,10 @@ SHAPES: dict[str, tuple[Any, list[str]]] = {
     "network": (star, ["net:st:3", "net:s:4"]),
     "network with NULLs": (left_join, ["net:c:3"]),
     "categories": (categories, ["hash:city:6", "spline:price:3:1"]),
-    "trees": (star, ["trees:20:4"]),
+    "trees": (star, ["trees:8:4"]),
     "trees of NULLs": (left_join, ["trees:9"]),
-    "trees of categories": (categories, ["trees"]),
-    "trees of two bags": (JOINS["chain"], ["trees:30:3", "auto"]),
+    "trees of categories": (categories, ["trees:20"]),
+    "trees of two bags": (JOINS["chain"], ["trees:6:3", "auto"]),
     "pca": (star, ["pca:3"]),
     "pca with NULLs": (left_join, ["pca:3"]),
 }

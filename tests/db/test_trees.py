@@ -71,12 +71,12 @@ TWO = f"{ONE.replace(' FROM', ', v.minutes FROM')} JOIN visits v ON v.customer =
 
 def chosen(engine: Engine, text: str, **options: Any) -> Model:
     """With all that is not named as the first command has it, measured if that is asked for."""
-    asked_for = Training.of(**named({"label": "y", **dict.fromkeys(UNNAMED), **options}))
+    asked_for = Training.of(**named({"label": "y", "in_memory": 100_000, **dict.fromkeys(UNNAMED), **options}))
     (model,) = trained(engine, text, {"m": asked_for})
     return model
 
 
-@pytest.mark.parametrize("text", [ONE, TWO], ids=["one bag", "two bags"])
+@pytest.mark.parametrize("text", [ONE, pytest.param(TWO, marks=pytest.mark.slow)], ids=["one bag", "two bags"])
 def test_auto_takes_trees_where_they_help(shop: Engine, text: str) -> None:
     """Where columns act together; where a line says all, curves stay without them."""
     grown, plain = (chosen(shop, text.format(label), map=("auto",)) for label in ("crossed", "line"))
@@ -88,6 +88,7 @@ def test_auto_takes_trees_where_they_help(shop: Engine, text: str) -> None:
     assert not any(each.takes_nulls for each in fixed.maps)  # nobody asks rows that were not seen
 
 
+@pytest.mark.slow
 def test_a_program_and_folds_of_auto_have_what_was_taken(shop: Engine) -> None:
     for label, has in (("crossed", True), ("line", False)):
         text = ONE.format(label)
@@ -105,11 +106,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("text", [ONE, TWO], ids=["one bag", "two bags"])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_model_is_proven_with_each_option(shop: Engine, options: str, text: str) -> None:
-    asked_for = training(map=("trees:30:4",), **{"lam": 1e-2, "nulls": "mean", **OPTIONS[options]})
+    asked_for = training(map=("trees:8:4",), **{"lam": 1e-2, "nulls": "mean", **OPTIONS[options]})
     model = train(shop, "m", text.format("crossed"), asked_for)
     assert any(each.takes_nulls for each in model.maps)
     assert model.converged
@@ -121,20 +123,22 @@ def test_a_model_is_proven_with_each_option(shop: Engine, options: str, text: st
     np.testing.assert_allclose(scores(model, found), found["score"], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_trees_of_a_copy_are_proven_where_the_rows_are(postgres: Engine) -> None:
     """The halves are those of the other engine's hash, so the trees differ; what is proven does not."""
     made(postgres)
     for text in (ONE, TWO):
-        asked_for = training(map=("trees:30:4",), lam=1e-2, nulls="mean", offload=True)
+        asked_for = training(map=("trees:8:4",), lam=1e-2, nulls="mean", offload=True)
         model = train(postgres, "m", text.format("crossed"), asked_for)
         rows = truth(postgres, with_maps(postgres, text.format("crossed"), model), wish_of(asked_for))
         assert_proven(postgres, model, rows)
         assert_beside_liblinear(model, rows)
 
 
+@pytest.mark.slow
 def test_each_group_is_proven_with_trees_of_all(shop: Engine) -> None:
     text = ONE.format("crossed").replace(" FROM", ", o.city FROM")
-    asked_for = training(map=("trees:30:4",), lam=1e-2, nulls="mean", by="city")
+    asked_for = training(map=("trees:8:4",), lam=1e-2, nulls="mean", by="city")
     model = train(shop, "m", text, asked_for)
     assert any(each.takes_nulls for each in model.maps)
     assert len(model.groups) == 3
@@ -173,7 +177,7 @@ def test_psql_predicts_with_the_trees_of_a_driver(installed: Engine, installed_d
     """A row at a time and all of them, NULLs and new categories too."""
     made(installed)
     text = ONE.format("crossed").replace(" FROM", ", o.city FROM")
-    model = train(installed, "grown", text, training(map=("trees:20:4",), lam=1e-2, nulls="mean"))
+    model = train(installed, "grown", text, training(map=("trees:9:4",), lam=1e-2, nulls="mean"))
     open_store(installed).save(model)
     more = "SELECT NULL::boolean AS y, NULL::float8 AS x, 0.5::float8 AS z, NULL::float8 AS age, 'new' AS city"
     rows = f"(SELECT * FROM ({text}) AS t LIMIT 60) UNION ALL {more}"
