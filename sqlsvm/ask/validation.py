@@ -352,7 +352,12 @@ def over_groups(model: Model, rows: Mapping[object, float] = EACH) -> Model:
     every = [dict.fromkeys(of.validation) for of in known]
     names = [name for name in (every or [{}])[0] if name not in apart and all(name in own for own in every)]
     shares = np.array([rows.get(of.value, of.join_rows) for of in known])
-    return replace(model, validation={name: _mean([of.validation[name] for of in known], shares) for name in names})
+    return replace(
+        model,
+        validation={
+            name: _mean([of.validation[name] for of in known], shares, 1.0 + (name == "rmse")) for name in names
+        },
+    )
 
 
 def best_of_groups(models: Sequence[Model], by: str, strengths: Sequence[float] | None) -> Model:
@@ -376,11 +381,13 @@ def _best_of(found: Sequence[Mapping[str, Validated]], by: str, strengths: Seque
     return simplest(found, by, strengths) if strengths else best([means(each) for each in found], by)
 
 
-def _mean(found: Sequence[Validated], rows: Array) -> Validated:
-    """The rows of groups are others, so their errors are independent."""
+def _mean(found: Sequence[Validated], rows: Array, power: float) -> Validated:
+    """Of powers, as of squares. The rows of groups are others, so their errors are independent."""
     shares, errors = rows / rows.sum(), [each.standard_error for each in found]
-    error = None if None in errors else float(np.sqrt(np.square(shares * errors).sum()))
-    return Validated(float(shares @ [each.mean for each in found]), error, ())
+    means = np.array([each.mean for each in found])
+    mean = float(shares @ means**power) ** (1.0 / power)
+    pulls = shares * (means / mean if mean else 1.0) ** (power - 1.0)
+    return Validated(mean, None if None in errors else float(np.sqrt(np.square(pulls * errors).sum())), ())
 
 
 def _validated(folds: Sequence[tuple[Measures, Measures]], name: str) -> Validated:

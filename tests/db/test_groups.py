@@ -595,6 +595,17 @@ def test_each_group_is_measured_on_its_rows_held_out(duckdb: Engine) -> None:
         assert of.validation["loss"].mean == min(losses)
 
 
+def test_the_error_of_a_number_over_all_groups_is_that_of_all_rows(duckdb: Engine) -> None:
+    text = two_kinds(duckdb).replace("k.y", "CASE k.g WHEN 'a' THEN 9 ELSE 1 END * (k.z + k.x * k.z) AS y")
+    (model,) = trained(duckdb, text, {"m": training(loss="squared", lam=1e-2, by="g", holdout=0.4)})
+    found = on_parts(duckdb, model, partial(measure, model=model), ["holdout"])["holdout"]
+    assert isinstance(found, ByGroup)
+    assert isinstance(found.whole, Residuals)
+    for name in ("rmse", "mae"):
+        assert model.validation[name].mean == pytest.approx(getattr(found.whole, name)), name
+        assert model.validation[name].standard_error
+
+
 def test_a_group_that_is_too_small_to_choose_has_the_default(duckdb: Engine) -> None:
     join, _ = made("star")
     text = join.query.replace("THEN 'a'", "THEN CASE WHEN s.price > 2.4 THEN 'few' ELSE 'a' END")
