@@ -239,8 +239,7 @@ class Relational(Fitted):
         given: Any = database
         text, label = with_label(given, query, label)
         label = self._label(label)
-        training = self._training(label)
-        (model,) = self._trained(given, text, {label: training})
+        (model,) = self._trained(given, text, {label: self._training(label)})
         self._fit(given, model)
         return self
 
@@ -282,9 +281,14 @@ class Relational(Fitted):
             raise ParameterError("which column of the query is the label?", hint="fit(database, query, label)")
         return label
 
-    def _trained(self, database: Database, query: Query | None, trainings: Mapping[str, Training]) -> list[Model]:
+    def _trained(
+        self,
+        database: Database,
+        query: Query | None,
+        trainings: Mapping[str, Training],
+        on_unseen: OnUnseen | None = None,
+    ) -> list[Model]:
         """If something ends it, its passes are kept for another `fit` with `warm_start`."""
-        told_unseen: OnUnseen | None = getattr(self, "_on_unseen", None)  # learn measures more of the rows held out
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
         began = perf_counter()
@@ -298,7 +302,7 @@ class Relational(Fitted):
                 check_leaks(engine, text, next(iter(trainings.values())))
 
                 def train(on: Engine) -> list[Model]:
-                    found = trained(on, text, trainings, lambda name: told(name, alone), known, start, told=told_unseen)
+                    found = trained(on, text, trainings, lambda name: told(name, alone), known, start, told=on_unseen)
                     return whole(found, began)
 
                 _, models = outlasting(engine, opens, known, connections, train, steps.info)
@@ -615,6 +619,12 @@ OFTEN = 3
 _OF_KERNELS = {"kernel", "gamma", "cache", "cache_mb", "cache_share"}
 _OF_CLASSES, _OF_NUMBERS = {"class_weight", "positive", "probability", "width"}, {"tube", "quantile", "delta"}
 _OF_LOSSES = {"huber": {"delta"}, "quantile": {"quantile"}}
+
+
+def fit_told(estimator: Relational, database: Database, query: Query, label: str, told: OnUnseen) -> None:
+    """Train as `fit` does. `told` gets the rows held out with the model, for more to measure."""
+    (model,) = estimator._trained(database, query, {label: estimator._training(label)}, told)
+    estimator._fit(database, model)
 
 
 def reads(estimator: type[Relational], name: str) -> bool:

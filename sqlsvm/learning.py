@@ -15,10 +15,11 @@ from sqlsvm.ask.evaluate import Measured, measure_held_out
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.engine.given import Database, opened
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR
+from sqlsvm.estimator import Relational, RelationalRidge, RelationalSVC, RelationalSVR, fit_told
 from sqlsvm.measures import NUMBER, SEVERAL, TWO
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.model import Model
 from sqlsvm.model.predict import input_rows
 from sqlsvm.model.scored import Scored, answered
 from sqlsvm.notebook import cells
@@ -30,6 +31,7 @@ from sqlsvm.notebook.told import all_in_python, documented, in_python
 from sqlsvm.options import Span
 from sqlsvm.query.parse import parse
 from sqlsvm.run.clock import Clock
+from sqlsvm.run.data import Data
 from sqlsvm.run.train import with_start
 from sqlsvm.run.training import Training
 from sqlsvm.suggestion.parameters import PARAMETERS
@@ -215,9 +217,11 @@ def learn(
         estimator.holdout = _start(engine, alone, suggestion, estimator.holdout)
     suggested = perf_counter()
     found = list[Measured]()
-    vars(estimator)["_on_unseen"] = lambda problem, model: found.append(measure_held_out(problem, model))
-    estimator.fit(database, suggestion.query, suggestion.label)
-    del vars(estimator)["_on_unseen"]
+
+    def told(problem: Data, model: Model) -> None:
+        found.append(measure_held_out(problem, model))
+
+    fit_told(estimator, database, suggestion.query, suggestion.label, told)
     evaluation: Any = found[-1] if found else estimator.evaluate(part="holdout")
     seconds = {"suggest": suggested - began, "train": perf_counter() - suggested}
     others = {"baseline": _baseline(estimator, evaluation)}

@@ -62,7 +62,7 @@ def on_parts(
 ) -> dict[Part, Found]:
     """`held_out`: how the rows held out are measured, if that is another way. `holdout`: which they are, if the model
     does not know."""
-    options, holdout = options_of(model), holdout or holdout_of(model.options)
+    holdout = holdout or holdout_of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with ⟦holdout 0.2⟧, say")
     found: dict[Part, Found] = {}
@@ -70,11 +70,14 @@ def on_parts(
         for part in parts:
             with work.scratch():
                 of_part = held_out if held_out and part == "holdout" else measured
-                target = classes_of(work, query, model)
-                found[part] = of_part(
-                    prepared_part(work, query, options, holdout, part, target=target, origins=model.origins)
-                )
+                found[part] = of_part(part_for(work, query, model, holdout, part))
     return found
+
+
+def part_for(work: Workspace, query: FeatureQuery, model: Model, holdout: HeldOut, part: Part) -> Data:
+    """A part of a marked query, for what is asked of a model."""
+    target = classes_of(work, query, model)
+    return prepared_part(work, query, options_of(model), holdout, part, target=target, origins=model.origins)
 
 
 def classes_of(work: Workspace, query: FeatureQuery, model: Model) -> Target | None:

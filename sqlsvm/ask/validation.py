@@ -6,6 +6,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from sqlsvm.ask.confusion import classed, confusion
 from sqlsvm.ask.evaluate import evaluate, in_each, residuals_of
 from sqlsvm.ask.intervals import mean_loss, with_intervals, with_intervals_of_numbers
-from sqlsvm.ask.rows import on_parts, options_of
+from sqlsvm.ask.rows import on_parts, options_of, part_for
 from sqlsvm.ask.scored import FINE, Measures, of_each, of_plan, of_rows
 from sqlsvm.compile.clusters import apart
 from sqlsvm.engine.base import Engine
@@ -27,8 +28,9 @@ from sqlsvm.model.scored import with_intervals as of_scored
 from sqlsvm.model.several import Curved, grouped, less, start_of, theta_of, with_curves
 from sqlsvm.options import NUMBER_LOSSES, ProbabilityMethod
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.rewrites.split import OfFold
+from sqlsvm.query.rewrites.split import OfFold, holdout_of
 from sqlsvm.run.data import Data, Key, against_others
 from sqlsvm.run.folding import Missed
 from sqlsvm.run.making import NOTHING
@@ -38,6 +40,7 @@ from sqlsvm.run.problems import OnFold, Weighed
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import NOTHING_ELSE, train_each
 from sqlsvm.run.training import Training
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.solution import OnPass
@@ -223,33 +226,35 @@ def trained(
     validation = Validation(trainings)
     training = next(iter(trainings.values()))
     measure, forget = validation.measure, validation.forget
-    models = train_each(engine, text, trainings, on_passes, continuations, start, measure, asked, forget)
+    unseen = partial(on_unseen, training=training, told=told) if training.holdout else None
+    models = train_each(engine, text, trainings, on_passes, continuations, start, measure, asked, forget, unseen)
     if training.learns_in_folds and not validation.began:  # trees may have been left out
         found = {model.name: model for model in models}
         models = [*fold_by_fold(engine, text, trainings, found, measure).values()]
-    models = [validation.of(model) for model in models]
-    return on_unseen(engine, models, training, told) if training.holdout else models
+    return models if unseen else [validation.of(model) for model in models]
 
 
-def on_unseen(engine: Engine, models: Sequence[Model], training: Training, told: OnUnseen | None = None) -> list[Model]:
-    """With what the rows held out say, which are read once: the measures, and the probability if that was asked for.
-    One model is kept, whatever happens to its measures."""
+def on_unseen(
+    work: Workspace, query: FeatureQuery, models: list[Model], training: Training, told: OnUnseen | None = None
+) -> list[Model]:
+    """With what the rows held out say: the measures, and the probability if that was asked for. One model is kept,
+    whatever happens to its measures."""
     method, alone = training.probability, len(models) == 1
-
-    def each(problem: Data) -> list[Model]:
-        found = (
-            _unseen_by_group(problem, models)
-            if models[0].groups
-            else [replace(model, validation=_unseen(problem, model, wanted=alone)) for model in models]
-        )
-        found = [fitted(problem, model, method) for model in found] if method else found
-        if told:
-            for model in found:
-                told(problem, model)
-        return found
-
+    holdout = holdout_of(models[0].options)
+    assert holdout
     try:
-        return on_parts(engine, models[0], each, ["holdout"], offload=training.offload)["holdout"]
+        with work.scratch():
+            problem = part_for(work, query, models[0], holdout, "holdout")
+            found = (
+                _unseen_by_group(problem, models)
+                if models[0].groups
+                else [replace(model, validation=_unseen(problem, model, wanted=alone)) for model in models]
+            )
+            found = [fitted(problem, model, method) for model in found] if method else found
+            if told:
+                for model in found:
+                    told(problem, model)
+            return found
     except (DataError, OptionError) as error:
         if method or not alone:
             raise

@@ -31,7 +31,8 @@ def trees(asked: Asked) -> Iterator[Mapped]:
     found = asked.join.labelled([f for f in usable if f.spelling == "exact"], ROWS)
     grows = found.grows
     if not grows.any():
-        steps.log(NOTE, "note: --map %s: %s has one value, so no rows are before others", asked.map, asked.query.time)
+        said = words.said(f"⟦map {asked.map}⟧")
+        steps.log(NOTE, "note: %s: %s has one value, so no rows are before others", said, asked.query.time)
         return
     codes = {
         name: _codes(values[grows], found.y[grows]) for name, values in found.columns.items() if found.is_category(name)

@@ -26,6 +26,7 @@ from sqlsvm.run.opening import labelled, opened, query_of
 from sqlsvm.run.problems import OnFold, Problems
 from sqlsvm.run.resume import Continuation, asked_for, digests, moved, objective
 from sqlsvm.run.training import Training, choice_of, with_choice
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import OnPass
 from sqlsvm.terminal import NOTE, READING
 
@@ -49,6 +50,9 @@ def train(
     return model
 
 
+OnRows = Callable[[Workspace, FeatureQuery, list[Model]], list[Model]]
+
+
 def train_each(
     engine: Engine,
     text: str,
@@ -59,12 +63,14 @@ def train_each(
     on_fold: OnFold | None = None,
     asked: Facts = NOTHING_ELSE,
     forget: Callable[[], None] = lambda: None,
+    on_rows: OnRows | None = None,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts, and have one
     continuation, if any. `on_passes` says who is told of the passes of a training, as it begins. The first pass looks
     at the weights of `start`. `on_fold` measures weights found without a fold, and `forget` drops what it found in a
-    snapshot that is given up. `asked` is for the rules."""
+    snapshot that is given up. `on_rows` gets the models while all rows are there, with those held out. `asked` is for
+    the rules."""
     steps.info(READING)
     facts = facts_of(trainings := choosable(engine, trainings), asked, on_fold)
     trainings = with_start(engine, text, trainings, clock := Clock())
@@ -86,14 +92,16 @@ def train_each(
                 check_number(work.engine, query)
             trainings, taken = of_label(work.engine, query, trainings)
             training = next(iter(trainings.values()))
-            with choice_of(trainings, StatementError):
-                to_come = len(trainings) * (1 + (training.folds or 0))
-                data, left_out = opened(work, query, training.ungrouped, to_come)
-            refuse({**facts, "classes": data.plan.design.target.classes}, "label known")
-            kept = NOTHING if training.solver in MACHINES else continuations
-            known = trained_on(engine, text, data)
-            making = Making(engine, text, trainings, known, kept, start, on_passes, on_fold)
-            models = in_groups(making, data, left_out) if training.by else making.models(data, left_out)
+            with work.scratch():
+                with choice_of(trainings, StatementError):
+                    to_come = len(trainings) * (1 + (training.folds or 0))
+                    data, left_out = opened(work, query, training.ungrouped, to_come)
+                refuse({**facts, "classes": data.plan.design.target.classes}, "label known")
+                kept = NOTHING if training.solver in MACHINES else continuations
+                known = trained_on(engine, text, data)
+                making = Making(engine, text, trainings, known, kept, start, on_passes, on_fold)
+                models = in_groups(making, data, left_out) if training.by else making.models(data, left_out)
+            models = on_rows(work, query, models) if on_rows else models
             return [replace(model, notes=(*model.notes, *taken)) for model in models]
 
     maps, notes = tuple[Mapped, ...](), tuple[str, ...]()
