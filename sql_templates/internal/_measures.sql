@@ -1,29 +1,24 @@
 -- Measures, each with its bounds
--- Each rate grows with the true positives and falls with the false ones, so its bounds are at the worst and the best corner.
+-- Each is a line, from the counts of a corner: it grows with the true positives and falls with the false ones or the other way, so its
+-- bounds are at the worst and the best corner. AUC has bounds of its own.
 CREATE OR REPLACE FUNCTION sqlsvm._measures(seen sqlsvm._seen)
 RETURNS TABLE (measure text, found float8[])
 LANGUAGE sql IMMUTABLE AS $$
-    WITH corner AS (
-        SELECT i, seen.true_positive[i] AS tp, seen.false_positive[CASE i WHEN 2 THEN 3 WHEN 3 THEN 2 ELSE 1 END] AS fp,
+    SELECT m.measure, ARRAY[min(m.value) FILTER (WHERE c.i = 1), min(m.value) FILTER (WHERE c.i > 1), max(m.value) FILTER (WHERE c.i > 1)]
+    FROM (SELECT i, seen.true_positive[i] AS tp, seen.false_positive[CASE i WHEN 2 THEN 3 WHEN 3 THEN 2 ELSE 1 END] AS fp,
             seen.positives AS p, seen.negatives AS n
-        FROM generate_series(1, 3) AS i
-    ), rated AS (
-        SELECT i, n - fp AS true_negative, p - tp AS false_negative,
-            coalesce((tp + n - fp) / nullif(n + p, 0), 0) AS accuracy,
-            coalesce(tp / nullif(tp + fp, 0), 0) AS "precision",
-            coalesce(tp / nullif(p, 0), 0) AS recall,
-            coalesce(2 * tp / nullif(p + tp + fp, 0), 0) AS f1,
-            coalesce((coalesce(tp / nullif(p, 0), 0) + coalesce((n - fp) / nullif(n, 0), 0))
-                / nullif((p > 0)::integer + (n > 0)::integer, 0), 0) AS balanced_accuracy
-        FROM corner
-    )
-    SELECT m.measure, CASE m.measure
-        WHEN 'true_positive' THEN seen.true_positive
-        WHEN 'false_positive' THEN seen.false_positive
-        WHEN 'auc' THEN seen.auc
-        WHEN 'false_negative' THEN (SELECT ARRAY[a[1], a[3], a[2]]
-            FROM (SELECT array_agg(r.false_negative ORDER BY r.i) AS a FROM rated AS r) AS b)
-        ELSE (SELECT array_agg((to_jsonb(r) ->> m.measure)::float8 ORDER BY r.i) FROM rated AS r) END
-    FROM unnest(ARRAY['true_negative', 'false_positive', 'false_negative', 'true_positive', 'accuracy', 'precision',
-        'recall', 'f1', 'balanced_accuracy', 'auc']) WITH ORDINALITY AS m (measure, place) ORDER BY m.place
+        FROM generate_series(1, 3) AS i) AS c,
+        LATERAL (SELECT coalesce(tp / nullif(p, 0), 0) AS of_positives, coalesce((n - fp) / nullif(n, 0), 0) AS of_negatives) AS r,
+        LATERAL (VALUES
+            (1, 'true_negative', n - fp),
+            (2, 'false_positive', fp),
+            (3, 'false_negative', p - tp),
+            (4, 'true_positive', tp),
+            (5, 'accuracy', coalesce((tp + n - fp) / nullif(n + p, 0), 0)),
+            (6, 'precision', coalesce(tp / nullif(tp + fp, 0), 0)),
+            (7, 'recall', r.of_positives),
+            (8, 'f1', coalesce(2 * tp / nullif(p + tp + fp, 0), 0)),
+            (9, 'balanced_accuracy', coalesce((r.of_positives + r.of_negatives) / nullif((p > 0)::integer + (n > 0)::integer, 0), 0)),
+            (10, 'auc', seen.auc[c.i])) AS m (place, measure, value)
+    GROUP BY m.place, m.measure ORDER BY m.place
 $$;

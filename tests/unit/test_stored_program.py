@@ -3,6 +3,9 @@
 import re
 from typing import get_args
 
+import pytest
+
+from sqlsvm.measures import MEASURES, NUMBER, TWO, Label
 from sqlsvm.plan.parameters import IN_ORDER
 from sqlsvm.psql.stored_program.checks import Kind
 from sqlsvm.store.templates import template, templates_in
@@ -25,3 +28,12 @@ def test_parameters_are_the_fields_of_their_type() -> None:
 def test_every_kind_of_check_has_its_message() -> None:
     answered = re.findall(r"^ +\('(\w+)', '", template("internal/_check_plan"), re.MULTILINE)
     assert sorted(answered) == sorted(["types", "unique", "rounded", *get_args(Kind)])
+
+
+@pytest.mark.parametrize(("label", "function"), [(TWO, "_measures"), (NUMBER, "_residuals")])
+def test_psql_knows_every_measure_of_scores_and_labels(label: Label, function: str) -> None:
+    """It has no loss and no probabilities of rows."""
+    told = set(re.findall(r"'([a-z][a-z0-9_]+)'", template(f"internal/{function}").split("RETURN QUERY")[-1]))
+    counts = {f"{right}_{sign}" for right in ("true", "false") for sign in ("negative", "positive")}
+    wanted = {name for name, measure in MEASURES.items() if label in measure.of and not measure.needs}
+    assert told - counts == wanted
