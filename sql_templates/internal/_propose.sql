@@ -1,7 +1,8 @@
 -- The next point to look at, and the width of its pass
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
--- After five passes that hardly shrink the gap the curvature of the loss is taken for a quarter, and so on: steps get longer.
+-- Where passes hardly shrink the gap, each of the last that reached lower, or told nothing, takes a quarter of the curvature of the loss, as
+-- steps are too short; each other one takes that back.
 -- The error of the grid falls with the square of its buckets, and the cost of a pass grows with them, so each pass is as coarse as its
 -- purpose allows: it may be off by a tenth of the gap that it can hope to reach. NULL if counting is exact.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
@@ -15,7 +16,9 @@ DECLARE
     -- A first guess; every pass measures it.
     error_at_one float8 := (p.design ->> 'roundings')::float8 / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);
-    share CONSTANT float8 := 4 ^ greatest(-20, 4 - at.stalls);
+    share CONSTANT float8 := 4 ^ least(0, 1 - (SELECT sum(CASE WHEN c.lower THEN 1 ELSE -1 END) FROM (
+        SELECT c.objective_upper < lag(c.objective_upper) OVER w OR c.lower_bound <= lag(c.lower_bound) OVER w AS lower
+        FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0 WINDOW w AS (ORDER BY c.pass) ORDER BY c.pass DESC LIMIT at.stalls) AS c));
     rest float8;
 BEGIN
     IF NOT (p.design ->> 'one_bag')::boolean AND p.design ->> 'method' <> 'exact' THEN
@@ -28,7 +31,7 @@ BEGIN
         buckets := greatest(4, least(65536, ceil(sqrt(error_at_one / greatest(wanted, 1e-12)))));
     END IF;
     width := 0;
-    IF at.stalls > 4 THEN
+    IF share < 1 THEN
         rest := metric.rest / (share + 2 * penalty.lambda * (1 - share) * metric.rest);
         metric.inside := ARRAY(SELECT v / (share + 2 * penalty.lambda * (1 - share) * v) - rest
             FROM (SELECT greatest(0, e.i + metric.rest) AS v, e.k FROM unnest(metric.inside) WITH ORDINALITY AS e (i, k)) AS e ORDER BY k);

@@ -15,7 +15,7 @@ from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
-from sqlsvm.options import Counting
+from sqlsvm.options import Counting, LossName
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, save_program, stored_program
 from sqlsvm.run.opening import labelled
@@ -375,13 +375,14 @@ def test_settings_of_a_session_change_no_result(postgres: Engine, postgres_dsn: 
 
 
 @pytest.mark.slow
-def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_fresh_data(postgres: Engine, postgres_dsn: str, loss: LossName) -> None:
     """New rows, new categories before the old ones, NULLs that were not there: a program trains on what it finds."""
     install(postgres)
     build(postgres, "CREATE TABLE f (y BOOLEAN, c TEXT, d INT, x FLOAT8)")
     fill = "INSERT INTO f SELECT i % 3 > 0, 'c' || i % {c}, i % {d}, {x} FROM generate_series(1, 300) AS i"
     typed(postgres, parse_one(fill.format(c=2, d=3, x="sin(i) + i % 3"), read="postgres"))
-    asked = training(categorical=("d",), nulls="mean", lam=1e-2)
+    asked = training(categorical=("d",), nulls="mean", lam=1e-2, loss=loss)
     query = "SELECT y, c, d, x FROM f"
     compiled(postgres, "fresh", query, asked)
     assert_proven(postgres, trained(postgres, postgres_dsn, "fresh"), truth(postgres, query, wish_of(asked)))
@@ -390,6 +391,8 @@ def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     model = trained(postgres, postgres_dsn, "fresh")
     assert (model.version, model.join_rows) == (2, 600)
     assert len({w.category for w in model.weights if w.feature == "c"}) == 7
+    assert model.converged  # although the curvature is that of other rows
+    assert model.passes < 50
     assert_proven(postgres, model, truth(postgres, query, wish_of(asked)))
 
 
