@@ -190,6 +190,14 @@ def test_a_root_is_found_in_few_steps(root: float, bend: float) -> None:
     pytest.fail(f"it is still at {search.next}")
 
 
+def test_what_rounding_takes_from_a_bound_is_what_is_missing_in_it() -> None:
+    exact, rounded = Bundle(L2(0.1), 2), Bundle(L2(0.1), 2, Rounding(1e-3, np.ones(2)))
+    for bundle in (exact, rounded):
+        bundle.add(cut(np.array([-0.1, 0.2]), 0.9))
+    assert exact.rounded() == 0.0
+    assert 1e-3 < rounded.rounded() == pytest.approx(exact.lower_bound() - rounded.lower_bound())
+
+
 def test_a_root_that_there_is_none_of_is_not_looked_for_for_long() -> None:
     search = Root(0.0)
     for _ in range(18):

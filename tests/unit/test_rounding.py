@@ -47,6 +47,7 @@ def test_larger_terms_are_rounded_more() -> None:
 
 
 def test_each_step_is_off_by_a_unit() -> None:
+    assert UNIT == 2.0**-53
     assert Rounding.after(1e6, np.ones(1), 0.0).share >= 1e6 * UNIT
     assert Rounding.after(1e6, np.ones(1), 0.0).share == pytest.approx(1e6 * UNIT)
     assert Rounding.after(1.0 / UNIT, np.ones(1), 0.0).share == float("inf")
