@@ -208,6 +208,8 @@ def learn(
     features and the same split.
 
     Other options are those of `suggest` and parameters of the estimators, such as l1="auto" or holdout="2026-01-01"."""
+    if not isinstance(table, str):
+        raise OptionError(f"the table is a name, not a {type(table).__name__}", hint='learn(database, "orders")')
     began = perf_counter()
     to_suggest = {name: options.pop(name) for name in list(options) if name in PARAMETERS}
     with opened(database) as engine:

@@ -185,6 +185,8 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
         wanted = replace(wanted, label=wanted.label or LABEL, time=made.time, entity=made.entity)
     roles = ("label", wanted.label), ("time", wanted.time)
     label, time = (_role(engine, table, role, name) for role, name in roles)
+    if label.column == time.column:
+        raise OptionError(f"{label.column.name} is both the label and the time", hint="take another column for one")
     entity = [column_of(engine, table, "⟦entity⟧", name).column.name for name in wanted.entity]
     rows, features = joined(schema, table), {label.column.name, time.column.name}
     chosen = row_features(engine, rows, label, time, features)

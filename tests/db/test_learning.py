@@ -104,6 +104,8 @@ def test_what_cannot_be_learned() -> None:
         sqlsvm.learn(SHOP, "orders", "late")
     with pytest.raises(OptionError, match="learn measures on later rows"):
         sqlsvm.learn(SHOP, "orders", "late", "placed_at", holdout=None, **HOW)
+    with pytest.raises(OptionError, match="the table is a name, not a DataFrame"):
+        sqlsvm.learn(SHOP, ORDERS, "late", "placed_at", **HOW)
     with pytest.raises(TypeError, match="lamda"):
         sqlsvm.learn(SHOP, "orders", "late", "placed_at", lamda=1, **HOW)
 

@@ -131,6 +131,8 @@ def test_what_is_not_there(engine: Engine) -> None:
         suggest(engine, Wanted("orders", "lat", "placed_at"))
     with pytest.raises(OptionError, match="time: channel is of type"):
         suggest(engine, Wanted("orders", "late", "channel"))
+    with pytest.raises(OptionError, match="placed_at is both the label and the time"):
+        suggest(engine, Wanted("orders", "placed_at", "placed_at"))
 
 
 def test_what_only_comes_after_a_row_is_no_history(engine: Engine) -> None:

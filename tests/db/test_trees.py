@@ -23,7 +23,6 @@ from tests.ground.opened import build, truth
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
 from tests.typed import asked, meant
 
-pytestmark = pytest.mark.either
 ORDERS, CUSTOMERS = 1600, 200
 
 

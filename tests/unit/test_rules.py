@@ -1,13 +1,17 @@
 """Each rule refuses what it is for and nothing else, and no pair of options makes a message that lacks a word."""
 
+import re
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sqlsvm
 from sqlsvm.errors import OptionError
 from sqlsvm.options import OPTIONS, Choice
 from sqlsvm.rules import GIVEN, MISSING, RULES, Facts, Has, Not, Rule, Start, refuse
+from sqlsvm.suggestion.parameters import PARAMETERS as SUGGESTING
 
 KNOWN = {"label": "y", "loss": "hinge", "solver": "dane"}
 OTHERS: dict[str, tuple[Any, ...]] = {
@@ -65,3 +69,12 @@ def _values(name: str, domain: Any) -> tuple[Any, ...]:
     if isinstance(domain, Choice):
         return tuple(word for word in domain.words if word != OPTIONS[name].default)
     return OTHERS.get(name, (OPTIONS[name].example or "other",))
+
+
+def test_a_message_names_only_options_that_there_are() -> None:
+    """A marker is an option of a training, one of `suggest`, or a call."""
+    known = {*OPTIONS, *SUGGESTING, "warm_start"}
+    for file in Path(sqlsvm.__file__).parent.rglob("*.py"):
+        if file.name != "words.py":
+            found = re.findall(r"⟦(\w+)(?=[ ⟧])", file.read_text(encoding="utf-8"))
+            assert {name for name in found if name not in known} == set(), file.name
