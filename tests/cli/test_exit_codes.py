@@ -114,6 +114,7 @@ def test_control_characters_in_an_error_are_shown_not_obeyed() -> None:
     assert r"there is no file \x1b[31mfile" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error(folder: Path) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
@@ -170,6 +171,7 @@ def read(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_colour_is_for_terminals_only(folder: Path) -> None:
     assert "\x1b[31m\x1b[1merror:\x1b[0m " in on_a_terminal("inspect", "--lable", env={})
     good = ("inspect", "--dsn", "duckdb:", "--label", "y", "--query", FILE.replace("t.csv", str(folder / "t.csv")))

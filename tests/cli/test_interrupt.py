@@ -62,6 +62,7 @@ def without_steps(err: str) -> list[str]:
     return [line for line in err.splitlines() if line and not line.endswith(" ...")]
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_an_embedded_server_goes_with_us(end: signal.Signals, code: int) -> None:

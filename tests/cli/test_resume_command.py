@@ -79,6 +79,7 @@ def resumes(dsn: str, *more: object) -> tuple[str, dict[str, Any]]:
     return done.stderr.splitlines()[0], json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
 )
@@ -101,6 +102,7 @@ def test_interrupted_and_resumed(dsn: str, end: signal.Signals, code: int) -> No
     assert resumes(dsn) == (nothing, model)
 
 
+@pytest.mark.slow
 def test_passes_are_kept_if_the_reader_of_the_answer_has_gone(tmp_path: Path) -> None:
     """As after `sqlsvm train ... | head -0`."""
     dsn = f"duckdb:{tmp_path / 'x.duckdb'}"
@@ -234,6 +236,7 @@ def test_another_training_of_that_name_has_finished(shop: str) -> None:
 CHANGES = {"r": "UPDATE r SET c = c + 1 WHERE j = (SELECT MIN(j) FROM r)", "l": "INSERT INTO l SELECT * FROM l LIMIT 1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--offload",), ("--holdout", "0.2", "--split-by", "j")], ids=str)
 def test_other_rows_are_trained_on(postgres_dsn: str, more: tuple[str, ...]) -> None:
     """A training that had converged is no answer for rows that have changed."""

@@ -159,6 +159,7 @@ def test_quantiles_go_on(dsn: str, tmp_path: Path) -> None:
     assert err.count("note: resuming after 1 pass: ") == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_path_is_kept(dsn: str) -> None:
     path = "--lambda", "0.1,1e-3", "--name", "late", "--solver", "bundle"
     given = ("train", "--dsn", dsn, "--query", CLASSES, "--label", "y", *path)
@@ -236,6 +237,7 @@ def test_folds_measure_and_select(dsn: str) -> None:
         assert (code, said in err) == (2, True), err
 
 
+@pytest.mark.slow
 def test_the_models_are_drawn(dsn: str, tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     code, out, err = train(dsn, "--lambda", "1,0.1,0.01", "--folds", 3, "--png", folder, "--json")

@@ -59,6 +59,7 @@ def rows(found: dict[str, np.ndarray]) -> Counter[tuple[object, ...]]:
     return Counter(zip(*(found[name].tolist() for name in names), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_pairs(engine: Engine, seed: int) -> None:
     world(engine, seed)

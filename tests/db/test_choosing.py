@@ -309,6 +309,7 @@ def test_what_trained_without_a_choice_still_does(
     assert f"lambda is 0.0001, its default: none is chosen with {why}" in caplog.text
 
 
+@pytest.mark.slow
 def test_where_there_is_little_to_choose_by_lambda_has_its_default(duckdb: Engine) -> None:
     """Few rows, and a class that is in no more than one part."""
     with shop(40).created(duckdb):
@@ -319,6 +320,7 @@ def test_where_there_is_little_to_choose_by_lambda_has_its_default(duckdb: Engin
         assert any("lam and loss have their defaults" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_of_numbers_lambda_alone_is_chosen(duckdb: Engine) -> None:
     cases = "CASE WHEN o.amount > 0.5 THEN 'a' WHEN o.amount > -0.5 THEN 'b' ELSE 'c' END AS late"
     three = QUERY.replace("o.late", cases)
@@ -383,6 +385,7 @@ def test_after_a_strong_penalty_classes_and_probabilities_are_those_of_a_weak_on
     assert not any("predicts" in note for note in model.notes)
 
 
+@pytest.mark.slow
 def test_so_are_the_classes_of_a_fold_and_of_a_program(installed: Engine, installed_dsn: str) -> None:
     rng = np.random.default_rng(4)
     v = rng.normal(size=3000)

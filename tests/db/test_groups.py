@@ -82,6 +82,7 @@ def assert_as_alone(engine: Engine, part: Model, own: str, asked: Training) -> N
     assert one.lower_bound <= part.objective_upper * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True])
 def test_groups_go_on_where_they_ended(duckdb: Engine, few: bool) -> None:
     """In memory and in the database: no pass is made again, and the proofs are those of a training that did not end."""
@@ -408,6 +409,7 @@ def test_options_that_do_not_go_with_groups(options: dict[str, Any]) -> None:
         training(by="g", scale="maxabs", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [True, False])
 def test_each_group_of_a_path_is_measured_by_folds(duckdb: Engine, few: bool) -> None:
     """As if each were trained alone on its rows, in memory or not. A group without a class in a fold has a note."""
@@ -440,6 +442,7 @@ def test_each_group_of_a_path_is_measured_by_folds(duckdb: Engine, few: bool) ->
         assert "auc" not in model.validation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_memory", [None, 0])
 def test_folds_in_time_begin_at_the_same_times_in_each_group(duckdb: Engine, in_memory: int | None) -> None:
     """Each round measures the rows of the group that are in its span, and trains on those before it."""

@@ -257,6 +257,7 @@ def proven(engine: Engine, join: Join, asked: Training, model: Model | None = No
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.thin(15)
 @every_loss
 @pytest.mark.parametrize(

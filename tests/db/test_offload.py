@@ -418,6 +418,7 @@ def test_the_model_belongs_to_the_server(postgres: Engine) -> None:
     assert rows["prediction"].tolist() == rows["y"].tolist()
 
 
+@pytest.mark.slow
 def test_rows_are_held_out_as_in_place(postgres: Engine) -> None:
     """By the values of the server's columns, of which only the numbers have been copied."""
     join = JOINS["categories"](np.random.default_rng(3))

@@ -174,6 +174,7 @@ ALTER TABLE both_ ATTACH PARTITION away FOR VALUES FROM (0) TO (1000)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["away", "seen", "both_"])
 def test_a_partition_that_is_attached_far_away(postgres: Engine, postgres_dsn: str, table: str) -> None:
     """The session there sees it at once, and this one does not know: so the rows are made once."""

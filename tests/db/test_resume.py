@@ -279,6 +279,7 @@ def test_maps_go_on_with_their_training(engine: Engine, join: Join) -> None:
     assert model.maps[0] != before.maps[0]
 
 
+@pytest.mark.slow
 def test_the_best_weights_are_a_good_start(engine: Engine, join: Join) -> None:
     """Under another scale too, because they are kept on the columns themselves; a new category weighs 0."""
     asked = training(lam=1e-3, solver="bundle", tol=0.02)

@@ -37,6 +37,7 @@ def create(engine: Engine) -> None:
         run(engine, statement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, FEW))])
 def test_selects(people: Engine, first: int) -> None:
     for select in SELECTS[first::FEW]:

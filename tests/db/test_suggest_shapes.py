@@ -17,6 +17,7 @@ def names(engine: Engine, found: Suggestion, rows: int) -> set[str]:
     return set(made)
 
 
+@pytest.mark.slow
 def test_a_hundred_tables(engine: Engine) -> None:
     tables = "CREATE TABLE t0 (id INT PRIMARY KEY, y BOOLEAN, d DATE, v FLOAT8);" + ";".join(
         f"CREATE TABLE t{n} (id INT PRIMARY KEY, t{n // 2}_id INT REFERENCES t{n // 2} (id), happened DATE, a FLOAT8)"
@@ -57,6 +58,7 @@ def test_empty_tables(engine: Engine) -> None:
     names(engine, suggest(engine, Wanted("o", "y", "day")), 0)
 
 
+@pytest.mark.slow
 def test_two_keys_to_one_table_and_one_to_itself(engine: Engine) -> None:
     build(
         engine,

@@ -79,6 +79,7 @@ def sums_of_world(engine: Engine, seed: int, scale: svm.Scale, nulls: svm.Nulls)
             yield Opened(problem, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("nulls", ["error", "drop"])
 @pytest.mark.parametrize("scale", ["standard", "none"])

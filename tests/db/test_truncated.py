@@ -192,6 +192,7 @@ def test_questions_are_asked_again(shop: Engine, postgres_dsn: str, what: str) -
     assert begun
 
 
+@pytest.mark.slow
 def test_folds_of_a_state_that_is_given_up_are_not_measured(shop: Engine, postgres_dsn: str) -> None:
     """Without working tables each statement reads the table."""
     build(shop, PARENTS)
@@ -212,6 +213,7 @@ def test_folds_of_a_state_that_is_given_up_are_not_measured(shop: Engine, postgr
             theirs.execute("ALTER TABLE parted DETACH PARTITION sub" if done else "SELECT")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ATTACHES)
 @pytest.mark.parametrize("denied", [False, True])
 def test_what_is_attached_is_read_from_the_beginning(
@@ -253,6 +255,7 @@ LOADED = {1: ATTACH.format(1, 8000, 14000), 2: ATTACH.format(2, 14000, 18000)}
 DETACH = "ALTER TABLE hours DETACH PARTITION hour{}"
 
 
+@pytest.mark.slow
 def test_partitions_that_are_loaded_at_any_time(shop: Engine, postgres_dsn: str) -> None:
     """Two, at moments of the clock. Each training has a model in the end, with bounds that are true of a state."""
     build(shop, MANY)

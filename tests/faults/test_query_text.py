@@ -39,6 +39,7 @@ def texts(of: str, number: int) -> list[str]:
     return [damaged(chance, text) if chance.random() < 0.6 else text for text in made]
 
 
+@pytest.mark.slow
 def test_they_are_parsed_or_refused() -> None:
     refused, found = 0, texts("parse", number(50_000, 2_000))
     for place, text in enumerate(found):

@@ -255,6 +255,7 @@ def test_the_page_shows_growth_and_one_pass() -> None:
     assert "| dane | 0.001 | 1 2 2 |" in page
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_pictures_that_are_drawn(tmp_path: Path) -> None:
     draw = pytest.importorskip("bench.races.draw", reason="the extra bench is not installed").draw
     found = results()

@@ -52,6 +52,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 weights = st.builds(Weight, st.text(), categories, finite, finite, st.none() | st.floats(-1e300, 1e300))
 
 
+@pytest.mark.slow
 @given(floats, floats, finite, st.lists(weights, unique_by=lambda w: w.feature))
 def test_every_digit_and_every_category_survives(a: float, b: float, c: float, found: list[Weight]) -> None:
     made = model(objective_upper=a, lower_bound=b, intercept=c, lam=c, weights=tuple(found))
