@@ -9,7 +9,7 @@ rows before the latest fifth and are measured on those. Seconds are from the tab
 With --rows featuretools is only timed, on so many rows. In November, two busy cores, featuretools 1.31:
 
     baseball  learn AUC .796, 20.7 s of CPU; featuretools AUC .778, 10.7 s: its rows have 40 different times
-    formula1  learn AUC .826, 54 s of CPU; featuretools 8.5 s for 100 of 1,080 times
+    formula1  learn AUC .826, 54 s of CPU; featuretools AUC .801, 80 s: 1,080 times
     flights   learn AUC .672, 5.8 s of CPU; featuretools 11 s for 200 of 28,110 times
 """
 
