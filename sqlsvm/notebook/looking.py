@@ -16,7 +16,7 @@ from sqlsvm.lab.ask import counting
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import DataFrame, frame
 from sqlsvm.notebook.told import documented, in_python
-from sqlsvm.options import Nulls, Scale
+from sqlsvm.options import OPTIONS, Nulls, Scale
 from sqlsvm.plan.constraints import read_beta
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query.read_query import Roles
@@ -98,6 +98,9 @@ def components(
     named, is no feature."""
     if isinstance(label, int):
         raise OptionError(f"the label is the name of a column, not {label}", hint=f"components(..., k={label})")
+    for name, given in (("nulls", nulls), ("scale", scale)):
+        if not OPTIONS[name].allows(given):
+            raise OptionError(f"{name} {OPTIONS[name].must}, not {given!r}")
     query, label = with_label(database, query, label)
     roles: Roles = {"label": label, "weight": weight, "categorical": listed(categorical)}
     with opened(database) as engine:

@@ -383,6 +383,11 @@ def test_help_of_what_is_asked(name: str) -> None:
     assert "repeatable" not in said
 
 
+def test_components_refuses_a_scale_that_there_is_not() -> None:
+    with pytest.raises(OptionError, match="scale must be"):
+        sqlsvm.components({"t": {"x": [1.0, 2.0]}}, "SELECT x FROM t", scale="nne")  # type: ignore[arg-type]
+
+
 def test_no_rule_names_a_flag_in_python() -> None:
     """Apart from those that only the command line has."""
     from sqlsvm.rules import RULES
