@@ -33,7 +33,7 @@ def test_too_many_rows(engine: Engine) -> None:
     engine.place(make_at_most=39)
     with pytest.raises(QueryError, match=r"more than 39 rows, .* have to be made: GROUP BY") as refused:
         trained(engine, GROUPED, {"m": training()})
-    assert "--make-at-most" in (refused.value.hint or "")
+    assert "make_at_most" in (refused.value.hint or "")
     engine.place(make_at_most=40)
     (model,) = trained(engine, GROUPED, {"m": training()})
     assert model.notes[0] == "the database made 40 rows of the query for the training: GROUP BY y, c groups rows"

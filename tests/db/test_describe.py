@@ -109,7 +109,7 @@ def test_inspect_names_features_that_are_nearly_the_same(engine: Engine) -> None
 def test_inspect_compares_no_more_than_a_hundred_numbers(duckdb: Engine) -> None:
     build(duckdb, f"CREATE TABLE f ({', '.join(f'x{n} FLOAT8' for n in range(101))})")
     typed(duckdb, f"INSERT INTO f VALUES ({', '.join('1' * 101)}), ({', '.join('2' * 101)})")
-    note = "more than 100 numbers were not compared with each other: sqlsvm describe does that"
+    note = "more than 100 numbers were not compared with each other: describe() does that"
     found = inspect(duckdb, "SELECT * FROM f")
     assert (found.alike, ("note", note) in remarks(found)) == ((), True)
     fewer = inspect(duckdb, "SELECT x1, x2, x3 FROM f")

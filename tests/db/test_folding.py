@@ -111,5 +111,5 @@ def test_a_join_that_is_too_large_is_counted_and_not_made(users: Engine) -> None
     text = f"SELECT u.left_us, ROW_NUMBER() OVER (ORDER BY p.score) AS place {BOTH}"
     with pytest.raises(QueryError, match=r"^the query has 270 rows, more than 200, and all of them") as refused:
         trained(users, text, {"m": training("left_us")})
-    assert "--make-at-most" in (refused.value.hint or "")
+    assert "make_at_most" in (refused.value.hint or "")
     assert not any("CREATE" in sent and "row_number" in sent.lower() for sent in made)

@@ -60,7 +60,7 @@ def test_groups_are_not_read_if_none_is_to_be(rows: Engine) -> None:
 
 
 def test_folds_are_for_something(rows: Engine) -> None:
-    with pytest.raises(OptionError, match="--folds"):
+    with pytest.raises(OptionError, match="folds"):
         train(rows, "m", QUERY, training(folds=3))
 
 
