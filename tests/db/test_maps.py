@@ -491,8 +491,6 @@ def test_bad_maps_are_refused(engine: Engine) -> None:
             train(engine, "m", query, training(map=(map,)))
         assert said in raised.value.message
         assert raised.value.hint
-    with pytest.raises(OptionError, match="folds takes no map='net' or trees with by"):
-        training(map=("net:st",), folds=3, by="k")
     with pytest.raises(OptionError, match="a list of maps, each of the form"):
         training(map=("splines:size",))
     with pytest.raises(QueryError, match="two columns are called size_spline1"):
