@@ -79,7 +79,7 @@ TOLD: tuple[Asked, ...] = (
 LATER: tuple[tuple[Asked, str], ...] = (
     ({"label": "k", "positive": "false"}, "the label k has more than two values"),
     ({"label": "k", "class_weight": (1.0, 2.0)}, "is for two classes, and this label has more"),
-    *((NUMBER | {"loss": each, "positive": "false"}, "--positive makes two classes") for each in NUMBER_LOSSES[1:2]),
+    *((NUMBER | {"loss": each, "positive": "false"}, "positive makes two classes") for each in NUMBER_LOSSES[1:2]),
     ({"solver": "descent", "scale": "none"}, "descent needs features in"),
     ({"map": ("pca:2",), "constrain": ("increasing:x",)}, "the model has no weight for x"),
     ({"map": ("spline:x:3",), "constrain": ("increasing:x",)}, "the model has no weight for x"),
