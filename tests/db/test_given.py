@@ -1,5 +1,6 @@
 """What a caller has is what is trained on: connections and frames. All give the model of a DuckDB file."""
 
+import gc
 import os
 import re
 import signal
@@ -369,9 +370,12 @@ def test_two_threads_wait_for_each_other(server_shop: str, expected: float) -> N
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """A process in the background of a script ignores SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A process in the background of a script ignores SIGINT, and hypothesis has a callback of the collector of
+    garbage, in which an interrupt is lost."""
+    before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks.extend(callbacks)
     signal.signal(signal.SIGINT, before)
 
 
