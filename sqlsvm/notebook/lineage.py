@@ -1,6 +1,5 @@
 """Of which table, which span and which line of SQL each feature of a suggested query is."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,8 +7,6 @@ from sqlglot import exp
 
 from sqlsvm.query.sources import from_items
 from sqlsvm.suggestion.suggest import Suggestion
-
-_WINDOW = re.compile(r"_(\d[\d_]*_(?:second|minute|hour|day|week|month|year)s?)$")
 
 
 @dataclass(frozen=True)
@@ -26,9 +23,9 @@ def lines(tree: exp.Select, suggestion: Suggestion, dialect: str) -> Iterator[Li
             continue
         value = output.unalias()
         past = value.find(exp.Select)
-        window = _WINDOW.search(output.alias_or_name)
-        span = window[1].replace("_", " ") if window else f"all before {suggestion.time}" if past else ""
-        yield Line(output.alias_or_name, _table(past or tree, value), span, value.sql(dialect, comments=False))
+        name = output.alias_or_name
+        window = suggestion.windows.get(name, "")
+        yield Line(name, _table(past or tree, value), window, value.sql(dialect, comments=False))
 
 
 def _table(select: exp.Select, value: exp.Expr) -> str:

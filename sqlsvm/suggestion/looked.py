@@ -191,6 +191,7 @@ class Feature:
     expression: exp.Expression
     name: str
     block: str  # what it is read from
+    window: str = ""  # how far back that goes
 
 
 @dataclass

@@ -48,7 +48,7 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
-WITHIN = 0.99  # the share of the values that are in the other column
+WITHIN = 0.95  # the share of the values that are in the other column: some rows of it may have been deleted
 READ = 100_000  # rows of a table that are read for a guess
 _GENERAL = {"id", "key", "code", "name", "no", "number", "uuid", "pk"}  # names of columns that say nothing of a table
 

@@ -7,8 +7,8 @@ The history of a row as sub-queries that a person reads: what was known before t
 A training does not run them one by one: query/answers.py finds the answers to all in n log n.
 """
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -93,9 +93,10 @@ class Past:
         self, windows: Sequence[Window], not_known: Set[tuple[str, str]], taken: set[str]
     ) -> Iterator[Feature]:
         found = measures(self.events, not_known)
-        for value, name in (each for window in (None, *windows) for each in self._outputs(found, window)):
-            named = unused([word(f"{self.events.name}_{name}")], taken)
-            yield Feature(value, named, self.events.name)
+        for window in (None, *windows):
+            said = window.said if window else f"all before {self.time.column.name}"
+            for value, name in self._outputs(found, window):
+                yield Feature(value, unused([word(f"{self.events.name}_{name}")], taken), self.events.name, said)
 
     def _outputs(self, found: Sequence[Measure], window: Window | None) -> Iterator[tuple[exp.Expression, str]]:
         end = f"_{window.name}" if window else ""
@@ -171,6 +172,7 @@ class Suggestion:
     time: str
     questions: tuple[str, ...]  # what the database does not say, for a person to answer
     is_dated: bool = True  # is the time a date, and not a number?
+    windows: Mapping[str, str] = field(default_factory=dict)  # by the features that are read from one
 
     def __str__(self) -> str:
         return self.query
@@ -197,18 +199,20 @@ def suggest(engine: Engine, wanted: Wanted) -> Suggestion:
     if wanted.windows is not None:
         windows = tuple(read(span, is_date) for span in wanted.windows)
     telling = {(table.place.sql(), v.column.name) for v in (label, *chosen.telling) if v.alias == rows.alias}
-    query = _query(rows, label, chosen)
+    query, of_past = _query(rows, label, chosen), list[Feature]()
     for past in (Past(each, owner, time) for owner, events in found for each in events):
         more = list(past.features(windows, telling, features))
         query = sql.also(query, [(feature.expression, feature.name) for feature in more])
         commented(query.selects[-len(more)], *filter(None, [past.events.guess]))
+        of_past += more
     if search.later:
         chosen.left_out[f"no row is before the row of {table.name} that it refers to"] = search.later
     said = f"a row of {rows.table.name}: its label is {label.column.name}, its time {time.column.name}"
     said = made.said if made else said
     commented(query, "; ".join((said, *left_out(chosen.left_out))))
     questions = tuple(dict.fromkeys((*(made.questions if made else ()), *search.questions)))
-    return Suggestion(text(engine, query), label.column.name, time.column.name, questions, is_date)
+    spans = {feature.name: feature.window for feature in of_past}
+    return Suggestion(text(engine, query), label.column.name, time.column.name, questions, is_date, spans)
 
 
 def _role(engine: Engine, table: Table, role: str, name: str | None) -> Value:

@@ -15,6 +15,7 @@ from sqlsvm.model.evaluation import Evaluation, Residuals
 RNG = np.random.default_rng(0)
 CUSTOMERS = pd.DataFrame({"id": range(60), "age": RNG.integers(20, 70, 60)})
 ORDERS = pd.DataFrame({"customer_id": RNG.integers(0, 60, 800), "amount": RNG.gamma(2, 20, 800).round(2)})
+ORDERS["coupon"] = np.where(ORDERS.amount > 50, "off-10%", "none")
 ORDERS["placed_at"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 9000, 800), unit="h")
 ORDERS["late"] = ORDERS.amount / 40 + CUSTOMERS.age[ORDERS.customer_id].to_numpy() / 40 + RNG.normal(size=800) > 2.2
 SHOP = {"customers": CUSTOMERS, "orders": ORDERS}
@@ -75,9 +76,10 @@ def test_it_says_of_what_each_feature_is(late: Learned) -> None:
     assert known["earlier_orders_mean_amount"] == ("orders", "all before placed_at")
     assert known["earlier_orders_days_since"] == ("orders", "all before placed_at")
     assert known["earlier_orders_mean_amount_90_days"] == ("orders", "90 days")
+    assert known["earlier_orders_share_coupon_off_10_90_days"] == ("orders", "90 days")
     assert all(parse_one(line.sql, read="duckdb") for line in late.lines)
     page = late._repr_html_()
-    assert page.count("<details>") == 1
+    assert page.count("<details>") == 2
     assert all(line.feature in page for line in late.lines)
     assert "all before placed_at" in str(late)
 
