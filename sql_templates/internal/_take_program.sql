@@ -8,6 +8,11 @@ DECLARE
     stranger record;
     settings jsonb;
 BEGIN
+    SELECT c.relname INTO stranger FROM pg_class AS c WHERE c.relnamespace = pg_my_temp_schema() AND c.relname ~ '^sqlsvm_' LIMIT 1;
+    IF found THEN
+        RAISE EXCEPTION 'the temporary relation "%" has a name that a run of "%" may need', stranger.relname, name USING ERRCODE = 'SV003',
+            HINT = 'Drop or rename it, or use another session: no other temporary relation may have a name that begins with sqlsvm_.';
+    END IF;
     CREATE TEMPORARY TABLE sqlsvm_statements AS
     SELECT s.part, s.place, s.name, s.working_table, s.text, s.owner
     FROM sqlsvm.programs AS p JOIN sqlsvm.statements AS s ON s.program = p.name
