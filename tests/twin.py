@@ -134,5 +134,6 @@ def _equal(a: object, b: object) -> bool:
     return a == b
 
 
-def _place(row: tuple[object, ...]) -> list[str]:
-    return [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+def _place(row: tuple[object, ...]) -> tuple[list[str], tuple[object, ...]]:
+    """By numbers as they are where sums that were added in another order do not tell rows apart."""
+    return [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row], row

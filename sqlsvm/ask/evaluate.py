@@ -21,7 +21,6 @@ from sqlsvm.ask.confusion import confusion, scored_by
 from sqlsvm.ask.intervals import JOINED, with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.rows import on_all, options_of
 from sqlsvm.ask.scored import Listed, of_plan, of_rows, on_list
-from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.clusters import apart
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.evaluate import ByLabel
@@ -38,7 +37,6 @@ from sqlsvm.model.scored import with_intervals as of_scored
 from sqlsvm.model.several import theta_of
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.constraints import fair
-from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.plan.scaling import FLAT, LabelMoments, Scaling
 from sqlsvm.plan.target import Numeric, Target, named
 from sqlsvm.query import FeatureQuery
@@ -70,16 +68,16 @@ def residuals_of(problem: Data, theta: Array, quantile: float = DEFAULTS["quanti
     def read(asked: Listed, above: ByLabel | None) -> Residuals:
         return _of_list(asked, label, quantile, bins)
 
-    return on_list(work, plan, theta, PLACES, read)
+    return on_list(work, plan, theta, PLACES, read, problem.rows)
 
 
 def _of_list(asked: Listed, label: LabelMoments, quantile: float, bins: int) -> Residuals:
     """From the residuals of all rows, in steps."""
     steps.info("reading the measures from the residuals")
-    seen, unit = asked.ask(compiled.sums_of_residuals()), 1.0 / asked.steps
+    seen, unit = asked.sums_of_residuals(), 1.0 / asked.steps
     least = seen["least"]
     width = (seen["largest"] - least) / bins or 1.0
-    counts = asked.ask(compiled.histogram(bins), **{LOWEST: least, WIDTH: width})
+    counts = asked.histogram(bins, least, width)
     edges = np.asarray((least + width * np.arange(bins + 1.0)) * unit)
     return replace(of_sums(seen, label, quantile, (edges, counts), unit), blur=asked.delta * unit)
 
@@ -120,7 +118,7 @@ def evaluate(
         found = evaluate_machine(problem, model, bins)
         return replace(found, no_intervals=NO_SUM) if held_out else found
     theta = theta_of(problem.plan, model)
-    scored = of_plan(problem.work, problem.plan, theta, buckets, bins)
+    scored = of_plan(problem.work, problem.plan, theta, buckets, bins, problem.rows)
     found = of_two_classes(scored, bins, model.probability)
     return with_intervals(found, scored, problem, theta, options_of(model)) if held_out else found
 

@@ -38,11 +38,19 @@ LONGEST_LIST = 1e7  # pairs of entries that may meet at the centre for an exact 
 def list_of_rows(plan: Plan) -> Statement:
     """One bag: SELECT p AS s, SUM(w) of each label FROM scored rows GROUP BY s. Where the label is a number, s is the
     residual label - p, and there is one count."""
+    found = _scored_rows(plan)
+    return _listed(found) if plan.design.target.signed else statement("residuals of the join", found, LIST)
+
+
+def rows_of_list(plan: Plan) -> Statement:
+    """One bag: the same rows, neither grouped nor kept."""
+    return statement("scores of the join", _scored_rows(plan))
+
+
+def _scored_rows(plan: Plan) -> exp.Select:
     rows, y, p = scored(plan, plan.bags[0].core), sql.column(CODE), sql.column("p")
-    signed = plan.design.target.signed
-    entry: Named = [(p, "s"), (tie_of(plan, y), TIE)] if signed else [(sql.minus(y, p), "s")]
-    found = sql.select([*entry, (weight_of(rows), COUNT)], sql.derived(rows, "r")).where(sql.not_null(y))
-    return _listed(found) if signed else statement("residuals of the join", found, LIST)
+    entry: Named = [(p, "s"), (tie_of(plan, y), TIE)] if plan.design.target.signed else [(sql.minus(y, p), "s")]
+    return sql.select([*entry, (weight_of(rows), COUNT)], sql.derived(rows, "r")).where(sql.not_null(y))
 
 
 def towards_centre(plan: Plan) -> Iterator[Statement]:

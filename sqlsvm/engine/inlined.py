@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
@@ -104,10 +105,17 @@ def _closed(kept: Iterable[Kept]) -> list[Kept]:
 
 
 def valued(query: exp.Query, values: Parameters) -> exp.Query:
-    """The query with its parameters as constants."""
+    """The query with its parameters as constants. An element of an array is one number: many need not repeat it."""
 
     def constant(node: exp.Expr) -> exp.Expr:
-        return _constant(values[int(node.name) - 1]) if isinstance(node, exp.Parameter) else node
+        if isinstance(node, exp.Parameter):
+            return _constant(values[int(node.name) - 1])
+        if isinstance(node, exp.Bracket) and isinstance(place := node.expressions[0], exp.Literal):
+            array = node.this.unnest()
+            if isinstance(array, exp.Cast) and isinstance(array.this, exp.Parameter):
+                whole: Any = values[int(array.this.name) - 1]
+                return _constant(whole[int(place.name) - 1])
+        return node
 
     found = query.transform(constant)
     assert isinstance(found, exp.Query)

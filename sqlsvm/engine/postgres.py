@@ -68,9 +68,7 @@ class Unlogged:
 
 
 _IDENTIFIER_BYTES = 63
-_FIT_ON_A_PAGE = 900  # numbers
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-_ANSWER = f"{sql.WORKING}answer"
 _SESSION = (
     # Compiling pays for statements of ten seconds: it takes as long as the sub-queries are many, and arrays are made by
     # sub-queries. To inline in many sums takes longer than it saves.
@@ -226,16 +224,8 @@ class Postgres(PgCatalog):
             yield as_rows(query.named_selects, (self._values(cells, oid) for oid, cells in arrays))
 
     def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
-        """COPY is several times as fast as reading cells. It takes no parameters: a query that has some goes through a
-        working table, whose rows must fit on a page."""
-        if parameters and len(query.named_selects) > _FIT_ON_A_PAGE:
-            yield self.fetch(query, parameters)
-            return
-        kept = bool(parameters) and not self.inlines
-        if kept:
-            self.execute(sql.temporary(_ANSWER, query), parameters)
-        every = exp.select("*").from_(_ANSWER) if kept else inlined.valued(query, parameters) if parameters else query
-        rows = None
+        """COPY is several times as fast as reading cells. It takes no parameters."""
+        every, rows = inlined.valued(query, parameters) if parameters else query, None
         for rows in self.copy_out(every):
             yield {
                 name: ma.filled(values.astype(float), np.nan) if ma.isMaskedArray(values) else values
@@ -243,8 +233,6 @@ class Postgres(PgCatalog):
             }
         if rows is None:
             yield self.fetch(every)
-        if kept:
-            self.forget(_ANSWER)
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         result = self._shape(query)

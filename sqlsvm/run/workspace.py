@@ -177,8 +177,6 @@ class Workspace:
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
         """The answer of a statement, a block at a time."""
         rows, started = 0, perf_counter()
-        if statement.parameters and not self.engine.abilities.in_process:  # it may keep the answer in a table
-            self._claim_names()
         for block in self.engine.blocks(statement.query, [parameters[p] for p in statement.parameters]):
             rows += len(next(iter(block.values())))
             yield block

@@ -577,9 +577,8 @@ def texts(work: Workspace) -> Iterator[list[str]]:
 
 
 def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """30 features, all with a NULL, are 60 columns: two answers, the first of them too wide for a page."""
+    """30 features, all with a NULL, are 60 columns: two answers."""
     monkeypatch.setattr("sqlsvm.compile.joined.WIDEST", 50)
-    monkeypatch.setattr("sqlsvm.engine.postgres._FIT_ON_A_PAGE", 30)
     rng, names = np.random.default_rng(0), {t: [f"{t}{i}" for i in range(10)] for t in "fgh"}
     rows = {t: np.ma.MaskedArray(rng.normal(size=(20, 10)), mask=np.arange(200).reshape(20, 10) < 10) for t in names}
     for t, columns in names.items():
