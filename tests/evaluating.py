@@ -1,6 +1,7 @@
 """What is measured of a stored model, on all rows of its query or on the parts of its holdout."""
 
 from collections.abc import Sequence
+from math import inf
 
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.rows import on_all, on_parts
@@ -13,9 +14,10 @@ from sqlsvm.query.rewrites.split import PARTS, Part
 from sqlsvm.run.data import Data
 
 
-def evaluate_beta(problem: Data, beta: Values, *, buckets: int = 256, bins: int = 100) -> Evaluation:
-    """Of weights on the features of a problem."""
-    scored = of_plan(problem.work, problem.plan, problem.scaling.to_raw(beta), buckets, bins)
+def evaluate_beta(problem: Data, beta: Values, *, buckets: int = 256, bins: int = 100, here: bool = True) -> Evaluation:
+    """Of weights on the features of a problem. `here`: the scores may be sorted in this process."""
+    rows = problem.rows if here else inf
+    scored = of_plan(problem.work, problem.plan, problem.scaling.to_raw(beta), buckets, bins, rows)
     return of_two_classes(scored, bins)
 
 

@@ -5,16 +5,21 @@ import pytest
 from sklearn import metrics
 
 from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.evaluate import measure as every_measure
+from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.measures import TWO, of_scores
 from sqlsvm.model.evaluation import Bounded, Evaluation
 from sqlsvm.model.model import Model
+from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.evaluating import evaluate_beta
 from tests.ground import svm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import Wish, build, opened, opened_world
+from tests.ground.trained import sensible
+from tests.typed import meant
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +82,33 @@ def test_exact(shared_engine: Engine, seed: int) -> None:
         answer = evaluate_beta(found.problem, found.on_oracle(beta))
         assert_exact(answer, found.truth, beta)
         assert_histogram(answer, found.truth, beta)
+
+
+@pytest.mark.parametrize("most", [1 << 16, 200])
+@pytest.mark.parametrize("label", ["late", "minutes"])
+def test_the_list_is_the_same_here_and_in_the_database(
+    engine: Engine, label: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where scores are too many for a bin each, and with equal ones."""
+    build(engine, "CREATE TABLE days (day INT, rain FLOAT8); CREATE TABLE trips (day INT, km FLOAT8, minutes FLOAT8)")
+    rng = np.random.default_rng(5)
+    km, day = np.append(rng.gamma(2.0, 3.0, 900), np.full(100, 4.0)), rng.integers(0, 30, 1000)
+    engine.copy_in(meant(engine, "days"), {"day": np.arange(30), "rain": rng.random(30)})
+    engine.copy_in(meant(engine, "trips"), {"day": day, "km": km, "minutes": 2.0 * km + rng.normal(size=1000)})
+    value = "minutes > 12" if label == "late" else "minutes"
+    query = f"SELECT {value} AS y, km, rain FROM trips JOIN days ON trips.day = days.day"
+    model = train(engine, "m", query, sensible(label="y", lam=1e-3, loss="hinge" if label == "late" else "absolute"))
+    monkeypatch.setattr("sqlsvm.ask.scored.MOST", most)
+    found = []
+    for held in 1e7, 0.0:
+        monkeypatch.setattr("sqlsvm.ask.scored.HELD", held)
+        found.append(on_all(engine, model, lambda problem: every_measure(problem, model)).as_json())
+    here, there = found
+    assert here.pop("histogram", None) == there.pop("histogram", None)
+    numbers = [{name: value for name, value in each.items() if isinstance(value, float)} for each in found]
+    assert len(numbers[0]) >= 5
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-12)
+    assert here.keys() == there.keys()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 4])
