@@ -6,9 +6,9 @@ ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from io import StringIO
 from itertools import groupby
@@ -55,6 +55,9 @@ class Order:
     setting: grids.Setting | None = None
     """The setting that an earlier run chose."""
     tol: float = TOL
+    later: int = 0
+    """So many rows of the label's table are held out: one that gives no weights says how good it is on them."""
+    later_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Outcome:
     history: list[dict[str, Any]] = field(default_factory=list)
     join_rows: float | None = None
     note: str = ""
+    auc: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -199,6 +203,49 @@ def rehline(data: Matrix, lam: float, setting: grids.Setting) -> Values:
     return _fitted(model, data)
 
 
+def lightgbm(order: Order) -> Outcome:
+    """With its defaults. Its trees have another objective: what is compared are the time and the rows held out."""
+    import lightgbm as peer
+
+    clock, codes = Clock(), dict[str, Values]()
+    columns = clock.time("export", lambda: exported(order.url, order.task))
+    y = columns.pop(order.task.label) > 0
+    text = [n for n, cells in columns.items() if n in order.task.categorical or cells.dtype.kind in "OSU"]
+
+    def numbers(cells: Mapping[str, Values]) -> Values:
+        return np.column_stack([_places(cells[n], codes[n]) if n in text else cells[n] for n in columns])
+
+    def prepared() -> Any:
+        codes.update((n, np.unique(_plain(columns[n]))) for n in text)
+        places = [place for place, n in enumerate(columns) if n in text]
+        return peer.Dataset(numbers(columns), y, categorical_feature=places)
+
+    data = clock.time("prepare", prepared)
+    model = clock.time("fit", lambda: peer.train({"objective": "binary", "verbosity": -1, "seed": 0}, data, 100))
+    auc = None
+    if order.later:
+        later = exported(order.later_url, replace(order.task, later=order.later))
+        auc = area(later[order.task.label] > 0, model.predict(numbers(later), raw_score=True))
+    return Outcome(None, clock.parts, join_rows=float(len(y)), note="100 trees of 31 leaves", auc=auc)
+
+
+def _plain(cells: Values) -> Values:
+    return cells.astype(np.int64) if cells.dtype.kind in "if" else cells.astype(str)
+
+
+def _places(cells: Values, known: Values) -> Values:
+    """NaN for a category that is new."""
+    cells = _plain(cells)
+    places = np.minimum(np.searchsorted(known, cells), len(known) - 1)
+    return np.where(known[places] == cells, places.astype(float), np.nan)
+
+
+def area(is_positive: Values, scores: Any) -> float | None:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(is_positive, scores)) if is_positive.any() and not is_positive.all() else None
+
+
 def _fitted(model: Any, data: Matrix) -> Values:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what did not converge is seen by its objective
@@ -251,12 +298,17 @@ def named(problem: Data, theta: Values) -> dict[str, Any]:
 
 
 def scaled(problem: Data, given: Given) -> Values:
-    """The inverse of `named`, on the features as they are scaled."""
-    raw = read_beta(problem.scaling, given)
+    """On the features as they are scaled."""
+    return problem.scaling.to_scaled(raw(problem, given))
+
+
+def raw(problem: Data, given: Given) -> Values:
+    """The inverse of `named`."""
+    found = read_beta(problem.scaling, given)
     theta = np.zeros(problem.plan.design.size)
     for e in problem.scaling.elements():
-        theta[e.index] = raw[e.place]
-    return problem.scaling.to_scaled(theta)
+        theta[e.index] = found[e.place]
+    return theta
 
 
 # -- aggregates over the join ------------------------------------------------------------------------------------------
@@ -311,7 +363,7 @@ OURS = (
     "sqlsvm.show.training",
     "sqlsvm.store",
 )
-SVM, LINEAR = ("sklearn.svm",), ("sklearn.linear_model",)
+SVM, LINEAR, TREES = ("sklearn.svm",), ("sklearn.linear_model",), ("lightgbm",)
 SAMPLE, FLAT = (*SVM, "sqlsvm.run.join_oracle", "sqlsvm.run.opening"), ("sqlsvm.solve.dane",)
 EXPORTED = export_and(liblinear, grids.LIBLINEAR)
 
@@ -326,6 +378,8 @@ COMPETITORS: dict[str, Competitor] = {
         Competitor(
             "export + ReHLine", "postgres", export_and(rehline, grids.REHLINE), "matrix", True, ("rehline",), False
         ),
+        Competitor("export + LightGBM", "postgres", lightgbm, "matrix", False, TREES, False),
+        Competitor("export + LightGBM, DuckDB", "duckdb", lightgbm, "matrix", False, TREES, False),
         Competitor("sample + LIBLINEAR", "postgres", sampled, libraries=SAMPLE),
         Competitor("sample + LIBLINEAR, DuckDB", "duckdb", sampled, libraries=SAMPLE),
         Competitor("flat passes", "postgres", flat_passes, "join", True, FLAT),

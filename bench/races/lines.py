@@ -32,15 +32,15 @@ def lines(found: Results) -> list[Line]:
 def _star(found: Results) -> Iterator[Line]:
     race = _race(found, "star")
     export = "export + LIBLINEAR"
-    yield Line("star, sqlsvm / (export + LIBLINEAR)", 0.4, _ratio(race, "sqlsvm", export))
-    yield Line("star, sqlsvm, offloaded / (export + LIBLINEAR)", 0.4, _ratio(race, "sqlsvm, offloaded", export))
-    yield Line("star, sqlsvm / MADlib", 0.5, _ratio(race, "sqlsvm", "MADlib"))
+    yield Line("star, sqlsvm / (export + LIBLINEAR)", 0.4, _ratio(found, race, "sqlsvm", export))
+    yield Line("star, sqlsvm, offloaded / (export + LIBLINEAR)", 0.4, _ratio(found, race, "sqlsvm, offloaded", export))
+    yield Line("star, sqlsvm / MADlib", 0.5, _ratio(found, race, "sqlsvm", "MADlib"))
 
 
 def _chain(found: Results) -> Iterator[Line]:
     race = _race(found, "chain of 10^9 rows")
-    yield Line("chain of 10^9 rows, sqlsvm, seconds", 25.0, _seconds(race, "sqlsvm"))
-    yield Line("chain of 10^9 rows, sqlsvm, offloaded, seconds", 5.0, _seconds(race, "sqlsvm, offloaded"))
+    yield Line("chain of 10^9 rows, sqlsvm, seconds", 25.0, _seconds(found, race, "sqlsvm"))
+    yield Line("chain of 10^9 rows, sqlsvm, offloaded, seconds", 5.0, _seconds(found, race, "sqlsvm, offloaded"))
     for name in ("sqlsvm", "sqlsvm, offloaded"):
         entry = race.entry(name) if race else None
         size = entry.client_bytes / 1e6 if entry and entry.client_bytes else None
@@ -48,7 +48,7 @@ def _chain(found: Results) -> Iterator[Line]:
 
 
 def _flights(found: Results) -> Iterator[Line]:
-    yield Line("flights, sqlsvm, seconds", 3.0, _seconds(_race(found, "flights"), "sqlsvm"))
+    yield Line("flights, sqlsvm, seconds", 3.0, _seconds(found, _race(found, "flights"), "sqlsvm"))
 
 
 def _passes(found: Results) -> Iterator[Line]:
@@ -106,11 +106,12 @@ def _race(found: Results, name: str) -> RaceResult | None:
     return next((r for r in found.races if r.name == name and not r.series), None)
 
 
-def _seconds(race: RaceResult | None, competitor: str) -> float | None:
+def _seconds(found: Results, race: RaceResult | None, competitor: str) -> float | None:
+    """From the command to the prompt."""
     entry = race.entry(competitor) if race else None
-    return entry.spread.median if entry and entry.spread else None
+    return entry.spread.median + found.start(competitor) if entry and entry.spread else None
 
 
-def _ratio(race: RaceResult | None, one: str, other: str) -> float | None:
-    ours, theirs = _seconds(race, one), _seconds(race, other)
+def _ratio(found: Results, race: RaceResult | None, one: str, other: str) -> float | None:
+    ours, theirs = _seconds(found, race, one), _seconds(found, race, other)
     return ours / theirs if ours is not None and theirs else None

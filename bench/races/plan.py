@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 PLACES = ("sqlsvm", "sqlsvm, offloaded", "sqlsvm, DuckDB")
 DUCKDB = ("sqlsvm, DuckDB", "flat passes, DuckDB", "export + LIBLINEAR, DuckDB")
 FLAT = ("flat passes", "flat passes, DuckDB")
-EXPORTS = ("export + LIBLINEAR", "export + SGD", "export + LIBLINEAR, DuckDB")
+EXPORTS = (
+    "export + LIBLINEAR",
+    "export + SGD",
+    "export + LightGBM",
+    "export + LIBLINEAR, DuckDB",
+    "export + LightGBM, DuckDB",
+)
 SAMPLES = ("sample + LIBLINEAR", "sample + LIBLINEAR, DuckDB")
 
 
@@ -40,11 +46,11 @@ FULL = (
     Race("snowflake", "snowflake", (*PLACES, *EXPORTS, *SAMPLES, "MADlib"), seconds=40),
     Race("hub of five", "hub", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=40, look=3),
     Race("strong hub", "hub", (*PLACES, *SAMPLES), {"signal": 1}, seconds=40),
-    Race("wide", "wide", (*PLACES, "export + LIBLINEAR", "export + SGD"), seconds=40),
+    Race("wide", "wide", (*PLACES, *EXPORTS[:3]), seconds=40),
     Race("categories", "categories", (*PLACES, *EXPORTS), seconds=40),
     Race("texts", "texts", (*PLACES, *EXPORTS), seconds=20),
     Race("posts", "posts", (*PLACES, *EXPORTS), seconds=60),
-    Race("history", "history", ("sqlsvm, DuckDB", "export + LIBLINEAR, DuckDB"), seconds=60),
+    Race("history", "history", ("sqlsvm, DuckDB", *EXPORTS[-2:]), seconds=60),
     Race("long history", "history", ("sqlsvm, DuckDB",), LONG, seconds=60),
 )
 

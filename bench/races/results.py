@@ -19,7 +19,7 @@ OUT_OF_TIME = "out of time"
 DIRTY = "-dirty"
 """What git adds where files have changed, as those do that are written here."""
 
-PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "rehline", "sqlglot", "psycopg", "duckdb")
+PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "lightgbm", "rehline", "sqlglot", "psycopg", "duckdb")
 
 EXACT = 1e-12
 """With this epsilon descent counts every row."""
@@ -41,6 +41,8 @@ class Entry:
     setting: dict[str, Any] | None = None
     note: str = ""
     error: str = ""
+    auc: float | None = None
+    """Of rows that were held out."""
 
     @property
     def spread(self) -> Spread | None:
@@ -72,6 +74,8 @@ class RaceResult:
     pace: float = 0.0
     """Seconds of a fixed piece of work just before the race."""
     error: str = ""
+    later: int = 0
+    """So many rows of the label's table were held out, and the AUC is that of their rows of the join."""
 
     @property
     def best(self) -> float | None:
@@ -131,7 +135,8 @@ class Results:
         return any(e is not None and e.error not in ("", OUT_OF_TIME) for e in entries)
 
     def start(self, competitor: str) -> float:
-        return Spread.of(self.starts[competitor]).median
+        """Seconds from the command until it begins; 0 where that was not measured."""
+        return Spread.of(self.starts[competitor]).median if competitor in self.starts else 0.0
 
     def looked(self, race: str) -> bool:
         return race in [look["race"] for look in self.looks]

@@ -16,7 +16,7 @@ from subprocess import CalledProcessError
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.races import measure, results, tasks
+from bench.races import judge, measure, results, tasks
 from bench.races.competitors import COMPETITORS, Competitor
 from bench.races.plan import FULL, QUICK, Race, growth
 from bench.races.results import Entry, RaceResult, Results
@@ -39,6 +39,9 @@ START = 1.0
 
 MOST_ROWS = {"postgres": 2e7, "duckdb": 2e8}
 """Rows of a join that are still gone through: an aggregate over more would outlast the whole benchmark."""
+
+LOOKED_AT = 1e6
+"""Rows of the join whose scores are compared with their labels, if they were held out."""
 
 MOST_BYTES = 2e9
 """Of a join that is still held in memory; on the way there it is held three times."""
@@ -78,7 +81,7 @@ class Runner:
     def _loaded(self, race: Race, task: tasks.Task) -> Iterator[None]:
         """The tables in the engines that somebody needs them in, for as long as the race lasts."""
         engines = {"duckdb", *(COMPETITORS[c].engine for c in race.competitors)}
-        tables = task.tables()
+        tables = task.tables() if race.series else tasks.apart(task, task.tables())
         self.database.unlink(missing_ok=True)
         try:
             for engine in engines:
@@ -99,6 +102,8 @@ class _Heats:
         self.reference: Any = None
         self.target = 0.0
         self.numbers_only = True
+        self.held = 0
+        """So many rows of the label's table are held out."""
 
     def run(self) -> None:
         self._measure()
@@ -109,6 +114,7 @@ class _Heats:
             self.made.entries = [Entry(name, error=self._impossible(COMPETITORS[name])) for name in names]
             self._turns(min(time.monotonic() + self.race.seconds, self.runner.ends))
             self._judge()
+            self._look_at_others()
         else:
             self._turns(self.runner.ends)
         if self.race.look and not self.runner.found.looked(self.race.name) and time.monotonic() < self.runner.ends:
@@ -135,6 +141,10 @@ class _Heats:
             raise SqlsvmError(f"the join could not be measured: {answer.error}")
         self.made.join_rows, self.numbers_only = answer.said["join_rows"], answer.said["numbers_only"]
         self.made.join_bytes = answer.said["join_bytes"]
+        if not self.race.series:
+            self.held = int(answer.said["own_rows"]) // (tasks.HELD - 1)
+            of_each = max(1.0, answer.said["join_rows"] / max(1.0, answer.said["own_rows"]))
+            self.made.later = self.made.later or min(self.held, int(LOOKED_AT / of_each))
 
     def _refer(self) -> None:
         """A finer run before the race: which objective is to be reached. Without one, peers show the best they have."""
@@ -163,6 +173,8 @@ class _Heats:
 
     def _run(self, entry: Entry) -> None:
         given = {"setting": entry.setting, "reference": self.reference, "target": self.target}
+        later = self.made.later if self.made.later >= judge.FEW else 0
+        given |= {"later": later, "later_url": self.runner.urls["duckdb"]}
         answer = self._ask(entry.competitor, self.race.timeout, **given)
         if answer.said is None:
             if entry.seconds and answer.error == results.OUT_OF_TIME:
@@ -174,7 +186,7 @@ class _Heats:
         if not entry.seconds:
             self.models[entry.competitor] = outcome["model"]
             entry.proof, entry.history, entry.note = outcome["proof"], outcome["history"], outcome["note"]
-            entry.setting, entry.parts = outcome["setting"], outcome["parts"]
+            entry.setting, entry.parts, entry.auc = outcome["setting"], outcome["parts"], outcome["auc"]
         entry.seconds.append(answer.said["seconds"])
         entry.client_bytes = _larger(entry.client_bytes, answer.said["client_bytes"])
         if COMPETITORS[entry.competitor].engine == "postgres":
@@ -203,6 +215,24 @@ class _Heats:
             return
         for entry, (low, high) in zip(open_, answer.said["intervals"], strict=True):
             entry.objective = low, high
+
+    def _look_at_others(self) -> None:
+        """How good the models are on rows that were held out."""
+        known = [entry for entry in self.made.entries if self.models.get(entry.competitor) is not None]
+        if self.race.series or not known:
+            return
+        models = [self.models[entry.competitor] for entry in known]
+        rows = {"later": self.made.later, "every": self.held}
+        answer = measure.run(
+            {**self._job("unseen"), "url": self.runner.urls["duckdb"], "models": models, **rows}, 2 * self.race.timeout
+        )
+        if answer.said is None:
+            self.runner.say(f"  rows held out: {answer.error}")
+            return
+        for entry, auc in zip(known, answer.said["aucs"], strict=True):
+            entry.auc = auc
+        if self.made.later < judge.FEW:
+            self.made.later = self.held
 
     def _look(self) -> None:
         """Into one pass, in both engines."""

@@ -39,6 +39,12 @@ class Task:
     categorical: tuple[str, ...] = ()
     family: str = ""
     sizes: Sizes = field(default_factory=dict)
+    later: int = 0  # the query is of so many rows of the label's table that were held out
+
+    @property
+    def of(self) -> str:
+        """The table of the label."""
+        return LABELLED[self.family]
 
     @property
     def options(self) -> ProblemOptions:
@@ -51,7 +57,26 @@ def task(family: str, **sizes: int) -> Task:
 
 def parsed(task: Task, engine: Engine) -> exp.Query:
     """The task's query, for statements of the benchmark's own."""
-    return engine.bound(parse(task.text, engine.dialect))
+    query = parse(task.text, engine.dialect)
+    if task.later:
+        held = exp.select("*").from_(LATER).limit(task.later)
+        for table in [each for each in query.find_all(exp.Table) if each.name == task.of]:
+            table.replace(held.subquery(table.alias_or_name))
+    return engine.bound(query)
+
+
+LATER = "later_rows"
+HELD = 10
+
+
+def apart(task: Task, tables: Tables) -> Tables:
+    """One of ten rows of the label's table is held out, in a table of its own."""
+    own = tables[task.of]
+    rows = len(next(iter(own.values())))
+    later = np.zeros(rows, dtype=bool)
+    later[np.random.default_rng(99).permutation(rows)[: rows // HELD]] = True
+    parts = ({name: values[which] for name, values in own.items()} for which in (~later, later))
+    return {**tables, **dict(zip((task.of, LATER), parts, strict=True))}
 
 
 # -- families ----------------------------------------------------------------------------------------------------------
@@ -331,6 +356,20 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "sales": sales,
 }
 
+
+LABELLED = {
+    "star": "fact",
+    "snowflake": "sale",
+    "chain": "t1",
+    "hub": "h0",
+    "flights": "flights",
+    "wide": "fact",
+    "categories": "click",
+    "texts": "lefts",
+    "posts": "posts",
+    "history": "orders",
+    "sales": "store_sales",
+}
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 

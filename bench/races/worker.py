@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from bench.races import tasks
 from sqlsvm.engine import connect
 from sqlsvm.model.plain import plain
@@ -24,7 +26,9 @@ def size(job: Job) -> Job:
             rows, design = problem.moments.n, problem.plan.design
         missing = any(c.role == "missing" for c in design.coordinates)
         bytes_ = join_size(engine, task, rows)
-    return {"join_rows": rows, "join_bytes": bytes_, "numbers_only": not (design.dictionaries or missing)}
+        own = engine.fetch(engine.bound(exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(task.of)))
+    numbers_only = not (design.dictionaries or missing)
+    return {"join_rows": rows, "join_bytes": bytes_, "numbers_only": numbers_only, "own_rows": float(own["n"][0])}
 
 
 def compete(job: Job) -> Job:
@@ -43,6 +47,12 @@ def judge(job: Job) -> Job:
     from bench.races.judge import judge
 
     return {"intervals": judge(_task(job), **job)}
+
+
+def unseen(job: Job) -> Job:
+    from bench.races.judge import unseen
+
+    return {"aucs": unseen(_task(job), **job)}
 
 
 def look(job: Job) -> Job:
@@ -64,7 +74,7 @@ def descent(_job: Job) -> Job:
     return {"descent": curves()}
 
 
-ROLES = {role.__name__: role for role in (size, compete, judge, look, passes, descent)}
+ROLES = {role.__name__: role for role in (size, compete, judge, unseen, look, passes, descent)}
 
 
 def _task(job: Job) -> tasks.Task:

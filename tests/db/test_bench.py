@@ -122,12 +122,16 @@ def test_our_solver_proves_its_optimum_on_hand_written_passes(file: str) -> None
 
 @pytest.mark.slow
 def test_a_race_from_beginning_to_end(tmp_path: Path) -> None:
-    competitors = ("sqlsvm, DuckDB", "export + LIBLINEAR", "MADlib")
+    """A tenth of the rows is held out, and all are measured on them."""
+    competitors = ("sqlsvm, DuckDB", "export + LIBLINEAR", "export + LightGBM", "MADlib")
     sizes = {"facts": 3000, "rows": 100, "width": 3}
     (race,) = raced(Race("small", "star", competitors, sizes, 1, 300, 120), tmp_path).races
-    ours, peer, named = race.entries
+    ours, peer, trees, named = race.entries
     assert race.error == ""
-    assert race.join_rows == 3000
+    assert (race.join_rows, race.later) == (2700, 300)
+    assert ours.auc == pytest.approx(peer.auc, abs=0.01)
+    assert min(ours.auc or 0.0, trees.auc or 0.0) > 0.85
+    assert trees.reaches(race.best) is None
     assert ours.reaches(race.best)
     assert peer.reaches(race.best)
     assert ours.proof is not None
