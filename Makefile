@@ -124,7 +124,7 @@ spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 8 minutes
 site: $(READY) ## build the documentation as build/site/index.html
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -c docs . build/site
 
-bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues
+bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 35 minutes; MORE=1 continues
 	$(BIN)/python -m bench.races.run $(if $(MORE),--more)
 
 bench-quick: $(RACE) ## the same on small tasks, in build/bench/RESULTS.md: 3 minutes

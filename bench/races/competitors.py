@@ -1,16 +1,14 @@
-"""The competitors. Each gets a task and a database, and gives a model on the original columns with its times.
+"""The competitors: how each is started on a task and a database, and what it gives.
 
-F is the same function for all: scaled features, mean hinge + lam |beta|^2, the intercept penalised. So LIBLINEAR and
-ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.
+sqlsvm is the command that a user would type, and a peer is a program of its own. F is the same function for all but
+LightGBM: scaled features, mean hinge + lam |beta|^2, the intercept penalised.
 """
 
 import json
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, redirect_stdout
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
-from io import StringIO
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,8 +18,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bench.races import grids, madlib
-from bench.races.export import exported
+from bench.races import grids, madlib, measure
+from bench.races.alone import FITS
+from bench.races.export import asked, exported
 from bench.races.flat import FlatOracle
 from bench.races.matrix import Given, Matrix, matrix
 from bench.races.tasks import Task
@@ -55,9 +54,6 @@ class Order:
     setting: grids.Setting | None = None
     """The setting that an earlier run chose."""
     tol: float = TOL
-    later: int = 0
-    """So many rows of the label's table are held out: one that gives no weights says how good it is on them."""
-    later_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,88 +61,79 @@ class Outcome:
     """What it gave. `proof` is None where there is none."""
 
     model: dict[str, Any] | None
-    parts: dict[str, float]
     setting: grids.Setting | None = None
     proof: dict[str, float] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     join_rows: float | None = None
     note: str = ""
-    auc: float | None = None
 
-    @property
-    def seconds(self) -> float:
-        return sum(self.parts.values())
+
+Server = measure.Server | None
+Start = Callable[[str, Order, float, Server], measure.Answer]
+"""From the name of the competitor, what it is asked, the seconds that it has, and the server to look at."""
 
 
 @dataclass(frozen=True)
 class Competitor:
     name: str
     engine: Literal["postgres", "duckdb"]
-    run: Callable[[Order], Outcome]
+    start: Start
+    run: Callable[[Order], Outcome] | None = None
+    """In the process of a worker: all of its work, or only the choice of a setting."""
     needs: Literal["tables", "join", "matrix"] = "tables"
     """What it must be able to go through: the tables, the rows of the join, or all of them in memory."""
     numbers_only: bool = False
-    libraries: tuple[str, ...] = ()
-    """What it imports as it trains: read before the clock starts, because scikit-learn takes a second."""
-    is_ours: bool = True
-    """Is something of sqlsvm in it? An export, written by hand, needs no more than the driver and numpy."""
-
-    def read_libraries(self) -> None:
-        for name in (f"sqlsvm.engine.{self.engine}", f"sqlglot.dialects.{self.engine}", *self.libraries):
-            import_module(name)
-
-    @property
-    def imports(self) -> tuple[str, ...]:
-        """Those of a program that does only this."""
-        ours = f"sqlsvm.engine.{self.engine}", f"sqlglot.dialects.{self.engine}"
-        drivers = {"postgres": "psycopg", "duckdb": "duckdb"}
-        return (*(ours if self.is_ours else (drivers[self.engine], "numpy")), *self.libraries)
 
 
-class Clock:
-    """Seconds by the name of what was done."""
+def in_worker(name: str, order: Order, timeout: float, server: Server) -> measure.Answer:
+    task = order.task
+    job = {"role": "compete", "competitor": name, "family": task.family, "sizes": dict(task.sizes), "url": order.url}
+    more = {"reference": order.reference, "target": order.target, "setting": order.setting, "tol": order.tol}
+    return measure.run(job | more, timeout, server)
 
-    def __init__(self) -> None:
-        self.parts: dict[str, float] = {}
 
-    def time(self, name: str, work: Callable[[], Any]) -> Any:
-        began = perf_counter()
-        found = work()
-        self.parts[name] = self.parts.get(name, 0.0) + perf_counter() - began
-        return found
+def tuned_first(then: Start) -> Start:
+    """What has settings chooses one in a run that is not timed."""
+
+    def start(name: str, order: Order, timeout: float, server: Server) -> measure.Answer:
+        if order.setting is None:
+            choice = in_worker(name, order, timeout, server)
+            if choice.said is None:
+                return choice
+            order = replace(order, setting=choice.said["outcome"]["setting"])
+        return then(name, order, timeout, server)
+
+    return start
 
 
 # -- sqlsvm ------------------------------------------------------------------------------------------------------------
 
 
-def sqlsvm(*more: str) -> Callable[[Order], Outcome]:
+def sqlsvm(*more: str) -> Start:
     """The command that a user would type."""
 
-    def run(order: Order) -> Outcome:
-        from sqlsvm.cli import run as command
-
-        task, began = order.task, perf_counter()
+    def start(_name: str, order: Order, timeout: float, server: Server) -> measure.Answer:
+        task = order.task
         options = {"--dsn": order.url, "--query": task.text, "--label": task.label, "--nulls": task.nulls}
         arguments = [word for pair in options.items() for word in pair]
         arguments += ["--lambda", str(task.lam), "--tol", str(order.tol), *more]
         arguments += [word for name in task.categorical for word in ("--categorical", name)]
         with TemporaryDirectory() as folder:
             path = Path(folder, "model.json")
-            with redirect_stdout(StringIO()):
-                code = command(["train", *arguments, "--name", "bench", "--model-file", str(path)])
-            seconds = perf_counter() - began
-            if not path.exists():
-                raise SystemExit(code)
-            return _outcome(Model.from_json(json.loads(path.read_text(encoding="utf-8"))), seconds)
+            command = ["-m", "sqlsvm", "train", *arguments, "--name", "bench", "--model-file", str(path)]
+            answer = measure.timed([sys.executable, *command], "", timeout, server)
+            if not path.exists():  # a gap that is too wide is no error here: the page shows it
+                return answer
+            model = Model.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return replace(answer, said={"outcome": asdict(_outcome(model))}, error="")
 
-    return run
+    return start
 
 
-def _outcome(model: Model, seconds: float) -> Outcome:
+def _outcome(model: Model) -> Outcome:
     proof = {name: getattr(model, name) for name in ("objective", "objective_upper", "lower_bound", "gap")}
-    parts = {**model.phases, "the rest": seconds - sum(model.phases.values())}
     history = [dict(record) for record in model.history]
-    return Outcome(_given(model.weights, model.intercept), parts, None, proof, history, model.join_rows)
+    return Outcome(_given(model.weights, model.intercept), None, proof, history, model.join_rows)
 
 
 def _given(weights: Sequence[Any], intercept: float) -> dict[str, Any]:
@@ -161,96 +148,34 @@ def _given(weights: Sequence[Any], intercept: float) -> dict[str, Any]:
 
 # -- export, then a solver in memory -----------------------------------------------------------------------------------
 
-Fit = Callable[[Matrix, float, grids.Setting], Values]
+
+def alone(fit: str) -> Start:
+    """Its program imports nothing of sqlsvm, and gets the text of the query."""
+
+    def start(_name: str, order: Order, timeout: float, server: Server) -> measure.Answer:
+        task = order.task
+        job = {"fit": fit, "url": order.url, "setting": order.setting, **asked(order.url, task)}
+        job |= {"label": task.label, "categorical": task.categorical, "lam": task.lam}
+        answer = measure.timed([sys.executable, "-m", "bench.races.alone"], json.dumps(job), timeout, server)
+        if answer.said is None:
+            return answer
+        return replace(answer, said={"outcome": asdict(Outcome(answer.said, order.setting))})
+
+    return start
 
 
-def export_and(fit: Fit, grid: Sequence[grids.Setting]) -> Callable[[Order], Outcome]:
+def choice(fit: str, grid: Sequence[grids.Setting]) -> Callable[[Order], Outcome]:
+    """Of the first setting that reaches the objective."""
+
     def run(order: Order) -> Outcome:
-        clock, lam = Clock(), order.task.lam
-        columns = [clock.time("export", lambda: exported(order.url, order.task))]
-        found: Matrix = clock.time("scale", lambda: matrix(order.task, columns.pop()))
+        task = order.task
+        found = matrix(task.label, task.categorical, exported(order.url, task))
         trial = grids.tuned(
-            grid, lambda s: fit(found, lam, s), lambda b: found.objective(b, lam), order.target, order.setting
+            grid, lambda s: FITS[fit](found, task.lam, s), lambda b: found.objective(b, task.lam), order.target
         )
-        parts = {**clock.parts, "fit": trial.seconds}
-        return Outcome(found.given(trial.beta), parts, trial.setting, join_rows=float(found.rows))
+        return Outcome(None, trial.setting)
 
     return run
-
-
-def liblinear(data: Matrix, lam: float, setting: grids.Setting) -> Values:
-    from sklearn.svm import LinearSVC
-
-    model = LinearSVC(
-        loss="hinge", C=1.0 / (2.0 * lam * data.rows), fit_intercept=False, max_iter=2000, random_state=0, **setting
-    )
-    return _fitted(model, data)
-
-
-def sgd(data: Matrix, lam: float, setting: grids.Setting) -> Values:
-    from sklearn.linear_model import SGDClassifier
-
-    model = SGDClassifier(loss="hinge", alpha=2.0 * lam, fit_intercept=False, tol=None, random_state=0, **setting)
-    return _fitted(model, data)
-
-
-def rehline(data: Matrix, lam: float, setting: grids.Setting) -> Values:
-    from rehline import plqERM_Ridge
-
-    if not isinstance(data.x, np.ndarray):
-        raise MemoryError("ReHLine needs a dense matrix")
-    model = plqERM_Ridge(loss={"name": "svm"}, C=1.0 / (2.0 * lam * data.rows), **setting)
-    return _fitted(model, data)
-
-
-def lightgbm(order: Order) -> Outcome:
-    """With its defaults. Its trees have another objective: what is compared are the time and the rows held out."""
-    import lightgbm as peer
-
-    clock, codes = Clock(), dict[str, Values]()
-    columns = clock.time("export", lambda: exported(order.url, order.task))
-    y = columns.pop(order.task.label) > 0
-    text = [n for n, cells in columns.items() if n in order.task.categorical or cells.dtype.kind in "OSU"]
-
-    def numbers(cells: Mapping[str, Values]) -> Values:
-        return np.column_stack([_places(cells[n], codes[n]) if n in text else cells[n] for n in columns])
-
-    def prepared() -> Any:
-        codes.update((n, np.unique(_plain(columns[n]))) for n in text)
-        places = [place for place, n in enumerate(columns) if n in text]
-        return peer.Dataset(numbers(columns), y, categorical_feature=places)
-
-    data = clock.time("prepare", prepared)
-    model = clock.time("fit", lambda: peer.train({"objective": "binary", "verbosity": -1, "seed": 0}, data, 100))
-    auc = None
-    if order.later:
-        later = exported(order.later_url, replace(order.task, later=order.later))
-        auc = area(later[order.task.label] > 0, model.predict(numbers(later), raw_score=True))
-    return Outcome(None, clock.parts, join_rows=float(len(y)), note="100 trees of 31 leaves", auc=auc)
-
-
-def _plain(cells: Values) -> Values:
-    return cells.astype(np.int64) if cells.dtype.kind in "if" else cells.astype(str)
-
-
-def _places(cells: Values, known: Values) -> Values:
-    """NaN for a category that is new."""
-    cells = _plain(cells)
-    places = np.minimum(np.searchsorted(known, cells), len(known) - 1)
-    return np.where(known[places] == cells, places.astype(float), np.nan)
-
-
-def area(is_positive: Values, scores: Any) -> float | None:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(is_positive, scores)) if is_positive.any() and not is_positive.all() else None
-
-
-def _fitted(model: Any, data: Matrix) -> Values:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what did not converge is seen by its objective
-        model.fit(data.x, data.y)
-    return np.asarray(model.coef_, dtype=float).ravel()
 
 
 # -- a sample of the join, then LIBLINEAR ------------------------------------------------------------------------------
@@ -258,28 +183,26 @@ def _fitted(model: Any, data: Matrix) -> Values:
 
 def sampled(order: Order) -> Outcome:
     """The sample is sqlsvm's own: uniform over the join, without making it. Nothing is known of what it misses."""
-    clock, lam = Clock(), order.task.lam
+    lam = order.task.lam
     with ExitStack() as opened:
-        engine = clock.time("open", lambda: opened.enter_context(connect(order.url)))
-        query = clock.time("open", lambda: labelled(engine, order.task.text, order.task.options))
-        work = clock.time("open", lambda: opened.enter_context(workspace(engine)))
-        problem: Data = clock.time("open", lambda: prepared(work, query, order.task.options))
+        engine = opened.enter_context(connect(order.url))
+        query = labelled(engine, order.task.text, order.task.options)
+        work = opened.enter_context(workspace(engine))
+        problem: Data = prepared(work, query, order.task.options)
         oracle = JoinOracle(problem)
 
         def fit(setting: grids.Setting) -> Values:
             sample = oracle.sample(int(setting["rows"]), 0)
             nothing = np.zeros(0)
             data = Matrix(sample.rows.dense(), sample.signs, (), nothing, nothing, {})
-            return liblinear(data, lam, {"tol": 0.01})
+            return FITS["liblinear"](data, lam, {"tol": 0.01})
 
         def objective(beta: Values) -> float:
             cut = oracle.pass_(beta, BUCKETS)
             return cut.value_low + cut.error + lam * float(beta @ beta)
 
         trial = grids.tuned(grids.SAMPLE, fit, objective, order.target, order.setting)
-        model = named(problem, problem.scaling.to_raw(trial.beta))
-        clock.time("close", opened.close)
-    return Outcome(model, {**clock.parts, "sample and fit": trial.seconds}, trial.setting)
+        return Outcome(named(problem, problem.scaling.to_raw(trial.beta)), trial.setting)
 
 
 def named(problem: Data, theta: Values) -> dict[str, Any]:
@@ -298,17 +221,12 @@ def named(problem: Data, theta: Values) -> dict[str, Any]:
 
 
 def scaled(problem: Data, given: Given) -> Values:
-    """On the features as they are scaled."""
-    return problem.scaling.to_scaled(raw(problem, given))
-
-
-def raw(problem: Data, given: Given) -> Values:
-    """The inverse of `named`."""
-    found = read_beta(problem.scaling, given)
+    """The inverse of `named`, on the features as they are scaled."""
+    raw = read_beta(problem.scaling, given)
     theta = np.zeros(problem.plan.design.size)
     for e in problem.scaling.elements():
-        theta[e.index] = found[e.place]
-    return theta
+        theta[e.index] = raw[e.place]
+    return problem.scaling.to_scaled(theta)
 
 
 # -- aggregates over the join ------------------------------------------------------------------------------------------
@@ -316,18 +234,15 @@ def raw(problem: Data, given: Given) -> Values:
 
 def flat_passes(order: Order) -> Outcome:
     """Our solver over hand-written aggregates."""
-    clock = Clock()
-    with ExitStack() as opened:
-        engine = clock.time("open", lambda: opened.enter_context(connect(order.url)))
-        oracle = clock.time("moments", lambda: FlatOracle(engine, order.task))
+    with connect(order.url) as engine:
+        oracle = FlatOracle(engine, order.task)
         effort = Effort(tol=order.tol, max_passes=30)
-        solution = clock.time("solve", lambda: dane.solve(oracle, L2(order.task.lam), effort))
-        clock.time("close", opened.close)
+        solution = dane.solve(oracle, L2(order.task.lam), effort)
     raw = oracle.raw(solution.beta)
     model = {"intercept": float(raw[0]), "weights": dict(zip(oracle.names, raw[1:].tolist(), strict=True))}
     proof = {**asdict(solution.certificate), "gap": solution.certificate.gap}
     history = [as_json(record) for record in solution.history]
-    return Outcome(model, clock.parts, None, proof, history, oracle.n)
+    return Outcome(model, None, proof, history, oracle.n)
 
 
 def with_madlib(order: Order) -> Outcome:
@@ -336,9 +251,8 @@ def with_madlib(order: Order) -> Outcome:
     found: list[tuple[float, Outcome]] = []
     grid = [order.setting] if order.setting else grids.MADLIB
     for shuffled, settings in groupby(grid, key=itemgetter("shuffled")):
-        clock = Clock()
-        with clock.time("open", lambda: connect(order.url)) as engine, madlib.clean(engine):
-            rows = clock.time("make the table", lambda: madlib.prepare(engine, order.task, shuffled))  # noqa: B023
+        with connect(order.url) as engine, madlib.clean(engine):
+            rows = madlib.prepare(engine, order.task, shuffled)
             trial = grids.tuned(
                 list(settings),
                 lambda setting: madlib.train(order.url, rows.rows, lam, setting),  # noqa: B023
@@ -346,8 +260,8 @@ def with_madlib(order: Order) -> Outcome:
                 order.target,
                 order.setting,
             )
-        parts, model = {**clock.parts, "train": trial.seconds}, rows.given(trial.beta)
-        found.append((trial.objective, Outcome(model, parts, trial.setting, join_rows=float(rows.rows))))
+        model = rows.given(trial.beta)
+        found.append((trial.objective, Outcome(model, trial.setting, join_rows=float(rows.rows))))
         if trial.objective <= order.target or perf_counter() - began > grids.PATIENCE:
             break
     return min(found, key=lambda f: f[0])[1]
@@ -355,36 +269,31 @@ def with_madlib(order: Order) -> Outcome:
 
 # -- the list ----------------------------------------------------------------------------------------------------------
 
-OURS = (
-    "sqlsvm.cli",
-    "sqlsvm.run.ahead",
-    "sqlsvm.run.train",
-    "sqlsvm.run.join_oracle",
-    "sqlsvm.show.training",
-    "sqlsvm.store",
-)
-SVM, LINEAR, TREES = ("sklearn.svm",), ("sklearn.linear_model",), ("lightgbm",)
-SAMPLE, FLAT = (*SVM, "sqlsvm.run.join_oracle", "sqlsvm.run.opening"), ("sqlsvm.solve.dane",)
-EXPORTED = export_and(liblinear, grids.LIBLINEAR)
+
+def export_and(
+    name: str, engine: Literal["postgres", "duckdb"], fit: str, grid: Sequence[grids.Setting], **more: Any
+) -> Competitor:
+    return Competitor(name, engine, tuned_first(alone(fit)), choice(fit, grid), needs="matrix", **more)
+
+
+TUNED = tuned_first(in_worker)
 
 COMPETITORS: dict[str, Competitor] = {
     c.name: c
     for c in (
-        Competitor("sqlsvm", "postgres", sqlsvm(), libraries=OURS),
-        Competitor("sqlsvm, offloaded", "postgres", sqlsvm("--offload"), libraries=(*OURS, "sqlsvm.engine.duckdb")),
-        Competitor("sqlsvm, DuckDB", "duckdb", sqlsvm(), libraries=OURS),
-        Competitor("export + LIBLINEAR", "postgres", EXPORTED, "matrix", False, SVM, False),
-        Competitor("export + SGD", "postgres", export_and(sgd, grids.SGD), "matrix", False, LINEAR, False),
-        Competitor(
-            "export + ReHLine", "postgres", export_and(rehline, grids.REHLINE), "matrix", True, ("rehline",), False
-        ),
-        Competitor("export + LightGBM", "postgres", lightgbm, "matrix", False, TREES, False),
-        Competitor("export + LightGBM, DuckDB", "duckdb", lightgbm, "matrix", False, TREES, False),
-        Competitor("sample + LIBLINEAR", "postgres", sampled, libraries=SAMPLE),
-        Competitor("sample + LIBLINEAR, DuckDB", "duckdb", sampled, libraries=SAMPLE),
-        Competitor("flat passes", "postgres", flat_passes, "join", True, FLAT),
-        Competitor("flat passes, DuckDB", "duckdb", flat_passes, "join", True, FLAT),
-        Competitor("MADlib", "postgres", with_madlib, "join", is_ours=False),
-        Competitor("export + LIBLINEAR, DuckDB", "duckdb", EXPORTED, "matrix", False, SVM, False),
+        Competitor("sqlsvm", "postgres", sqlsvm()),
+        Competitor("sqlsvm, offloaded", "postgres", sqlsvm("--offload")),
+        Competitor("sqlsvm, DuckDB", "duckdb", sqlsvm()),
+        export_and("export + LIBLINEAR", "postgres", "liblinear", grids.LIBLINEAR),
+        export_and("export + SGD", "postgres", "sgd", grids.SGD),
+        export_and("export + ReHLine", "postgres", "rehline", grids.REHLINE, numbers_only=True),
+        Competitor("export + LightGBM", "postgres", alone("lightgbm"), needs="matrix"),
+        Competitor("sample + LIBLINEAR", "postgres", TUNED, sampled),
+        Competitor("sample + LIBLINEAR, DuckDB", "duckdb", TUNED, sampled),
+        Competitor("flat passes", "postgres", in_worker, flat_passes, "join", True),
+        Competitor("flat passes, DuckDB", "duckdb", in_worker, flat_passes, "join", True),
+        Competitor("MADlib", "postgres", TUNED, with_madlib, "join"),
+        export_and("export + LIBLINEAR, DuckDB", "duckdb", "liblinear", grids.LIBLINEAR),
+        Competitor("export + LightGBM, DuckDB", "duckdb", alone("lightgbm"), needs="matrix"),
     )
 }

@@ -97,7 +97,7 @@ def with_numbers(made: Task) -> Task:
 def scaled(made: Task, columns: Mapping[str, Values]) -> Matrix:
     """`matrix` makes classes of the label."""
     y = np.asarray(columns[made.label], dtype=float)
-    data = matrix(made, columns)
+    data = matrix(made.label, made.categorical, columns)
     return data if set(np.unique(y)) <= {-1.0, 0.0, 1.0} else replace(data, y=y - y.mean())
 
 

@@ -1,20 +1,22 @@
-"""F of a model of any maker over the full join: from its rows where they fit in memory, else by a relational pass.
+"""What a model of any maker is worth: F over the full join, and the AUC of rows that nobody has trained on.
 
-The first way shares nothing with what it judges. The second is proven: F lies between the two ends that it gives."""
+Both from the rows where they fit in memory: this shares nothing with what it judges. Else F is from a relational pass,
+which is proven: F lies between the two ends that it gives. And the AUC is of a uniform sample of the other rows.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
-from bench.races.competitors import area, raw, scaled
+from bench.races.alone import numbered
+from bench.races.competitors import scaled
 from bench.races.export import exported
-from bench.races.matrix import Given, matrix
-from bench.races.tasks import Task, parsed
-from sqlsvm.ask.scored import of_plan
+from bench.races.matrix import Given, matrix, scores
+from bench.races.tasks import Task, held_out
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Values
-from sqlsvm.model.scored import of_two_classes
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
 
@@ -24,18 +26,25 @@ NUMBERS = 3e8
 BUCKETS = 128
 """For the relational pass, where that counts on the grid."""
 
+SAMPLE = 100_000
+
 Interval = tuple[float, float]
 
 
-def judge(task: Task, url: str, models: Sequence[Given], cells: float) -> list[Interval]:
-    return list(_by_rows(task, url, models) if cells <= NUMBERS else _by_pass(task, url, models))
+def judge(task: Task, url: str, models: Sequence[Given], cells: float) -> dict[str, Any]:
+    """{"intervals": of F, None for what is not linear, "aucs": where rows are held out}."""
+    by_rows = cells <= NUMBERS
+    intervals = list(_by_rows(task, url, models) if by_rows else _by_pass(task, url, models))
+    if not task.sizes.get("unseen"):
+        return {"intervals": intervals, "aucs": [None] * len(models)}
+    return {"intervals": intervals, "aucs": list((_of_rows if by_rows else _of_sample)(task, url, models))}
 
 
-def _by_rows(task: Task, url: str, models: Sequence[Given]) -> Iterator[Interval]:
-    rows = matrix(task, exported(url, task))
+def _by_rows(task: Task, url: str, models: Sequence[Given]) -> Iterator[Interval | None]:
+    rows = matrix(task.label, task.categorical, exported(url, task))
     for model in models:
-        found = rows.objective(rows.beta(model), task.lam)
-        yield found, found
+        found = rows.objective(rows.beta(model), task.lam) if "weights" in model else None
+        yield None if found is None else (found, found)
 
 
 def _by_pass(task: Task, url: str, models: Sequence[Given]) -> Iterator[Interval]:
@@ -47,45 +56,28 @@ def _by_pass(task: Task, url: str, models: Sequence[Given]) -> Iterator[Interval
             yield low, low + cut.error
 
 
-# -- on rows that were held out ----------------------------------------------------------------------------------------
-
-FEW = 30
-"""Rows of the label's table. With fewer, the database counts the scores of all that were held out."""
-
-
-def unseen(task: Task, url: str, models: Sequence[Given], later: int, every: int) -> list[float | None]:
-    """The AUC of each on the rows of the join of so many rows of the label's table, or of all that were held out."""
-    return list(_of_rows(task, url, models, later) if later >= FEW else _of_scores(task, url, models, every))
-
-
-def _of_rows(task: Task, url: str, models: Sequence[Given], later: int) -> Iterator[float | None]:
-    """A NULL is the mean of the rows that were trained on."""
-    columns = exported(url, replace(task, later=later))
-    is_positive = columns.pop(task.label) > 0
-    known: Mapping[str, Values] = {}
-    for name, cells in columns.items():
-        if cells.dtype.kind == "f" and np.isnan(cells).any():
-            known = known or exported(url, task)
-            columns[name] = np.where(np.isnan(cells), np.nanmean(known[name]), cells)
+def _of_rows(task: Task, url: str, models: Sequence[Given]) -> Iterator[float]:
+    trained_on = exported(url, task)
+    numbers = {n: v.astype(float) for n, v in trained_on.items() if v.dtype.kind in "bif"}
+    centre = {name: float(np.nanmean(values)) for name, values in numbers.items()}
+    columns = exported(url, held_out(task))
+    y = columns.pop(task.label) > 0
     for model in models:
-        scores = np.full(len(is_positive), float(model["intercept"]))
-        for name, weight in model["weights"].items():
-            scores += _weighed(columns[name], weight)
-        yield area(is_positive, scores)
+        found = scores(model, columns, centre) if "weights" in model else _grown(model, columns)
+        yield float(roc_auc_score(y, found))
 
 
-def _weighed(cells: Values, weight: float | Mapping[str, float]) -> Values:
-    if not isinstance(weight, Mapping):
-        return np.asarray(weight * cells.astype(float))
-    plain = cells.astype(np.int64) if cells.dtype.kind in "if" else cells
-    values, places = np.unique(plain.astype(str), return_inverse=True)
-    return np.array([weight.get(value, 0.0) for value in values.tolist()])[places]
+def _grown(model: Given, columns: Mapping[str, Values]) -> Values:
+    from lightgbm import Booster
+
+    booster = Booster(model_str=model["trees"])
+    cells = numbered({name: columns[name] for name in model["names"]}, model["known"])
+    return np.asarray(booster.predict(cells))
 
 
-def _of_scores(task: Task, url: str, models: Sequence[Given], every: int) -> Iterator[float | None]:
-    with connect(url) as engine:
-        text = parsed(replace(task, later=every), engine).sql(engine.dialect)
-        with open_problem(engine, text, task.options) as problem:
-            for model in models:
-                found = of_two_classes(of_plan(problem.work, problem.plan, raw(problem, model), 4096))
-                yield found.auc.value if found.auc else None
+def _of_sample(task: Task, url: str, models: Sequence[Given]) -> Iterator[float]:
+    with connect(url) as engine, open_problem(engine, held_out(task).text, task.options) as problem:
+        sample = JoinOracle(problem).sample(SAMPLE, 0)
+        rows = sample.rows.dense()
+        for model in models:
+            yield float(roc_auc_score(sample.signs > 0, rows @ scaled(problem, model), sample_weight=sample.weights))

@@ -20,8 +20,8 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
+from bench.races.measure import peak_memory
 from bench.races.tasks import Table, Task, learnable, numbers, task, total
-from bench.races.worker import peak_memory
 from sqlsvm import sql
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
@@ -71,7 +71,7 @@ def show(engine: Engine, made: Task, folder: Path, turns: int, statements: bool)
     model = models[-1]
     print(f"F {model.objective:.6f}, gap {model.gap:.2g}, {len(model.history)} passes, {model.join_rows:.3g} join rows")
     print({name: round(seconds, 1) for name, seconds in model.phases.items()})
-    print(f"peak of the process {(peak_memory() or 0.0) / 1e9:.2f} GB")
+    print(f"peak of the process {peak_memory() / 1e9:.2f} GB")
 
 
 class Watch:

@@ -4,14 +4,16 @@ A number is (x - mean) / deviation over the join, a NULL counting as the mean; a
 the first column is the constant 1, whose weight is penalised like the others.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations  # what a peer is timed with imports nothing of sqlsvm
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.races.tasks import Task
-from sqlsvm.engine.base import Values
+if TYPE_CHECKING:
+    from sqlsvm.engine.base import Values
 
 Given = Mapping[str, Any]
 """A model on the original columns: {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}."""
@@ -63,11 +65,30 @@ class Matrix:
         return np.concatenate(parts)
 
 
-def matrix(task: Task, columns: Mapping[str, Values]) -> Matrix:
+def scores(given: Given, columns: Mapping[str, Values], centre: Mapping[str, float]) -> Values:
+    """Of a linear model on other rows: a NULL counts as the mean of the rows that were trained on, and a category that
+    was not among them as nothing."""
+    found = np.full(len(next(iter(columns.values()))), given["intercept"])
+    for name, weight in given["weights"].items():
+        if isinstance(weight, Mapping):
+            ((_, values, codes),) = coded({name: columns[name]})
+            found += np.array([weight.get(str(v), 0.0) for v in values.tolist()])[codes]
+        else:
+            cells = np.asarray(columns[name], dtype=float)
+            found += weight * np.where(np.isnan(cells), centre[name], cells)
+    return found
+
+
+def texts(features: Mapping[str, Values], categorical: Sequence[str]) -> dict[str, Values]:
+    """Those with a weight for each value."""
+    return {n: values for n, values in features.items() if n in categorical or values.dtype.kind in "OSU"}
+
+
+def matrix(label: str, categorical: Sequence[str], columns: Mapping[str, Values]) -> Matrix:
     """Takes the columns of an export apart."""
-    y = np.where(columns[task.label] > 0, 1.0, -1.0)
-    features = {name: values for name, values in columns.items() if name != task.label}
-    text = {n for n, values in features.items() if n in task.categorical or values.dtype.kind in "OSU"}
+    y = np.where(columns[label] > 0, 1.0, -1.0)
+    features = {name: values for name, values in columns.items() if name != label}
+    text = texts(features, categorical)
     names = tuple(n for n in features if n not in text)
     dense = np.ones((len(y), 1 + len(names)))
     centre, width = np.zeros(len(names)), np.ones(len(names))
@@ -83,14 +104,14 @@ def matrix(task: Task, columns: Mapping[str, Values]) -> Matrix:
     from scipy import sparse  # only here: the memory of those who need no such matrix is measured without it
 
     blocks = [sparse.csr_matrix(dense)]
-    for name, values, codes in _coded({n: features[n] for n in features if n in text}):
+    for name, values, codes in coded(text):
         categories[name] = values
         rows = np.arange(len(y) + 1)
         blocks.append(sparse.csr_matrix((np.ones(len(y)), codes, rows), shape=(len(y), len(values))))
     return Matrix(sparse.hstack(blocks, format="csr"), y, names, centre, width, categories)
 
 
-def _coded(features: Mapping[str, Values]) -> Iterator[tuple[str, Values, Values]]:
+def coded(features: Mapping[str, Values]) -> Iterator[tuple[str, Values, Values]]:
     """Each category with its values and the number of the value in every row. Integers arrive as doubles."""
     for name, cells in features.items():
         plain = cells.astype(np.int64) if cells.dtype.kind in "if" else cells.astype(str)

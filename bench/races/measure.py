@@ -1,4 +1,4 @@
-"""Running a job in its own process, with an eye on the clock and on everybody's memory."""
+"""Running a command or a job in its own process, with an eye on the clock and on everybody's memory."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter, time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from sqlglot import parse_one
 from sqlsvm.engine.base import Engine
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""Peers are installed with their bytecode; a checkout has its own after the first run, where it may keep it."""
+ENVIRONMENT["OMP_WAIT_POLICY"] = "passive"
+"""Peers are installed with their bytecode; a checkout has its own after the first run, where it may keep it. Threads of
+LightGBM that wait would keep a core busy: where another process needs it, a second becomes twenty."""
 
 PERIOD = 0.02  # seconds between two looks at the server's memory
 
@@ -49,20 +51,15 @@ def pace() -> float:
     return median(seconds)
 
 
-def start(modules: Sequence[str]) -> float:
-    """Seconds from the command until a new Python has imported these."""
-    code = f"import {', '.join(modules)}, time; print(time.time())"
-    began = time()
-    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    return float(done.stdout) - began
-
-
 @dataclass(frozen=True)
 class Answer:
     """What a job said, or why it said nothing."""
 
     said: dict[str, Any] | None
     error: str = ""
+    seconds: float = 0.0
+    """From the command to the prompt."""
+    client_bytes: float | None = None
     server_bytes: float | None = None
     timed_out: bool = False
 
@@ -100,28 +97,35 @@ class Server:
         children = Path(f"/proc/{self.postmaster}/task/{self.postmaster}/children").read_text().split()
         return cpu_of([self.postmaster], ended=True) + cpu_of(map(int, children))
 
-    @contextmanager
-    def watched(self) -> Iterator[list[float]]:
-        """The list gets one number at the end: the most that was there at once, above what was there before."""
-        peak: list[float] = []
-        if self.postmaster is None:
-            yield peak
-            return
-        before, most, done = self.private_bytes(), 0.0, threading.Event()
 
-        def look() -> None:
-            nonlocal most
-            while not done.wait(PERIOD):
-                most = max(most, self.private_bytes())
+@contextmanager
+def watched(server: Server, client: int) -> Iterator[list[float]]:
+    """The list gets two numbers at the end: the most that the server had at once, above what was there before, and the
+    most that the client ever had."""
+    peak: list[float] = []
+    before, most, own, done = server.private_bytes(), 0.0, 0.0, threading.Event()
 
-        thread = threading.Thread(target=look, daemon=True)
-        thread.start()
-        try:
-            yield peak
-        finally:
-            done.set()
-            thread.join()
-            peak.append(max(0.0, most - before))
+    def look() -> None:
+        nonlocal most, own
+        while not done.wait(PERIOD):
+            most, own = max(most, server.private_bytes()), max(own, peak_memory(client))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        thread.join()
+        peak += [max(0.0, most - before), own]
+
+
+def peak_memory(process: int | str = "self") -> float:
+    """Bytes, the kernel's own mark; getrusage would give that of the parent if larger."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        return next((1024.0 * float(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0.0)
+    return 0.0
 
 
 def cpu_of(processes: Iterable[int], *, ended: bool = False) -> float:
@@ -135,24 +139,30 @@ def cpu_of(processes: Iterable[int], *, ended: bool = False) -> float:
 
 
 def run(job: dict[str, Any], timeout: float, server: Server | None = None) -> Answer:
-    """A job that fails, or takes too long, is an answer too."""
-    command = [sys.executable, "-m", "bench.races.worker"]
-    with (server or Server(None)).watched() as peak:
+    """In a worker."""
+    return timed([sys.executable, "-m", "bench.races.worker"], json.dumps(job), timeout, server)
+
+
+def timed(command: Sequence[str], text: str, timeout: float, server: Server | None = None) -> Answer:
+    """One that fails, or takes too long, is an answer too. What it says is the JSON in its last line, if it is one."""
+    began = perf_counter()
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True
+    )
+    with watched(server or Server(None), process.pid) as peak:
         try:
-            done = subprocess.run(
-                command,
-                input=json.dumps(job),
-                env=ENVIRONMENT,
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                check=False,
-            )
+            out, err = process.communicate(text, timeout)
         except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
             return Answer(None, f"more than {timeout:.0f} s", timed_out=True)
-    if done.returncode:
-        return Answer(None, _last_line(done.stderr) or f"exit code {done.returncode}")
-    return Answer(json.loads(done.stdout.splitlines()[-1]), server_bytes=peak[0] if peak else None)
+        seconds = perf_counter() - began
+    if process.returncode:
+        said, error = None, _last_line(err) or f"exit code {process.returncode}"
+    else:
+        said, error = json.loads(out.splitlines()[-1]) if text else {}, ""
+    server_bytes, client_bytes = peak
+    return Answer(said, error, seconds, client_bytes or None, server_bytes if server and server.postmaster else None)
 
 
 def _last_line(text: str) -> str:

@@ -19,7 +19,7 @@ OUT_OF_TIME = "out of time"
 DIRTY = "-dirty"
 """What git adds where files have changed, as those do that are written here."""
 
-PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "lightgbm", "rehline", "sqlglot", "psycopg", "duckdb")
+PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "rehline", "sqlglot", "psycopg", "duckdb", "lightgbm")
 
 EXACT = 1e-12
 """With this epsilon descent counts every row."""
@@ -31,18 +31,17 @@ class Entry:
 
     competitor: str
     seconds: list[float] = field(default_factory=list)
-    parts: dict[str, float] = field(default_factory=dict)
     client_bytes: float | None = None
     server_bytes: float | None = None
     objective: tuple[float, float] | None = None
     """F over the full join, from below and from above."""
+    auc: float | None = None
+    """Of the rows that were held out."""
     proof: dict[str, float] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     setting: dict[str, Any] | None = None
     note: str = ""
     error: str = ""
-    auc: float | None = None
-    """Of rows that were held out."""
 
     @property
     def spread(self) -> Spread | None:
@@ -74,8 +73,6 @@ class RaceResult:
     pace: float = 0.0
     """Seconds of a fixed piece of work just before the race."""
     error: str = ""
-    later: int = 0
-    """So many rows of the label's table were held out, and the AUC is that of their rows of the join."""
 
     @property
     def best(self) -> float | None:
@@ -109,8 +106,6 @@ class Results:
     """{solver, lam, tol, passes of each seed}: bench/experiments/passes.py."""
     descent: list[dict[str, Any]] = field(default_factory=list)
     """{epsilon, excess of F after each pass}: bench/experiments/descent.py."""
-    starts: dict[str, list[float]] = field(default_factory=dict)
-    """For each competitor, seconds from the command until its clock starts: Python, and the import of libraries."""
     minutes: float = 0.0
     remark: str = ""
     """What has been learned of this run since."""
@@ -133,10 +128,6 @@ class Results:
         """Did it fail where what grows in the series was smaller?"""
         entries = [race.entry(competitor) for race in self.races if race.series == series and race.x < x]
         return any(e is not None and e.error not in ("", OUT_OF_TIME) for e in entries)
-
-    def start(self, competitor: str) -> float:
-        """Seconds from the command until it begins; 0 where that was not measured."""
-        return Spread.of(self.starts[competitor]).median if competitor in self.starts else 0.0
 
     def looked(self, race: str) -> bool:
         return race in [look["race"] for look in self.looks]

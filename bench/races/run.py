@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from subprocess import CalledProcessError
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.races import judge, measure, results, tasks
-from bench.races.competitors import COMPETITORS, Competitor
+from bench.races import measure, results, tasks
+from bench.races.competitors import COMPETITORS, Competitor, Order
 from bench.races.plan import FULL, QUICK, Race, growth
 from bench.races.results import Entry, RaceResult, Results
 from sqlsvm.engine import connect
@@ -29,19 +28,15 @@ REFERENCE = "sqlsvm, DuckDB"
 REFERENCE_TOLS = (1e-4, 1e-2)
 REFERENCE_SECONDS = 40.0
 
-STARTS = 3
+UNSEEN = 10
+"""For 100 rows of the label's table that are trained on, so many are held out, and judged by the AUC."""
+
 NUMPY_TIMEOUT = 60.0
 LEAST = 5.0
 """Seconds that a run is given even when the time of the whole benchmark is over."""
 
-START = 1.0
-"""Seconds that a run takes before and after it is timed: a process, its imports, its answer."""
-
 MOST_ROWS = {"postgres": 2e7, "duckdb": 2e8}
 """Rows of a join that are still gone through: an aggregate over more would outlast the whole benchmark."""
-
-LOOKED_AT = 1e6
-"""Rows of the join whose scores are compared with their labels, if they were held out."""
 
 MOST_BYTES = 2e9
 """Of a join that is still held in memory; on the way there it is held three times."""
@@ -61,7 +56,7 @@ class Runner:
 
     def race(self, race: Race, before: RaceResult | None = None) -> RaceResult:
         """From the start, or what is left of one that was begun before."""
-        task = tasks.task(race.family, **race.sizes)
+        task = tasks.task(race.family, **race.sizes, **({} if race.series else {"unseen": UNSEEN}))
         made = before or RaceResult(race.name, task.says, task.lam, series=race.series, x=race.x)
         self.say(f"{race.name}: {task.says}")
         if time.monotonic() < self.ends:
@@ -81,7 +76,7 @@ class Runner:
     def _loaded(self, race: Race, task: tasks.Task) -> Iterator[None]:
         """The tables in the engines that somebody needs them in, for as long as the race lasts."""
         engines = {"duckdb", *(COMPETITORS[c].engine for c in race.competitors)}
-        tables = task.tables() if race.series else tasks.apart(task, task.tables())
+        tables = task.tables()
         self.database.unlink(missing_ok=True)
         try:
             for engine in engines:
@@ -102,8 +97,6 @@ class _Heats:
         self.reference: Any = None
         self.target = 0.0
         self.numbers_only = True
-        self.held = 0
-        """So many rows of the label's table are held out."""
 
     def run(self) -> None:
         self._measure()
@@ -114,7 +107,6 @@ class _Heats:
             self.made.entries = [Entry(name, error=self._impossible(COMPETITORS[name])) for name in names]
             self._turns(min(time.monotonic() + self.race.seconds, self.runner.ends))
             self._judge()
-            self._look_at_others()
         else:
             self._turns(self.runner.ends)
         if self.race.look and not self.runner.found.looked(self.race.name) and time.monotonic() < self.runner.ends:
@@ -131,7 +123,7 @@ class _Heats:
 
     def _turn_seconds(self) -> float:
         """What a turn took before."""
-        return sum(entry.seconds[-1] + START for entry in self.made.entries if entry.seconds and not entry.error)
+        return sum(entry.seconds[-1] for entry in self.made.entries if entry.seconds and not entry.error)
 
     def _measure(self) -> None:
         """How large the join is, counted without making it."""
@@ -141,10 +133,6 @@ class _Heats:
             raise SqlsvmError(f"the join could not be measured: {answer.error}")
         self.made.join_rows, self.numbers_only = answer.said["join_rows"], answer.said["numbers_only"]
         self.made.join_bytes = answer.said["join_bytes"]
-        if not self.race.series:
-            self.held = int(answer.said["own_rows"]) // (tasks.HELD - 1)
-            of_each = max(1.0, answer.said["join_rows"] / max(1.0, answer.said["own_rows"]))
-            self.made.later = self.made.later or min(self.held, int(LOOKED_AT / of_each))
 
     def _refer(self) -> None:
         """A finer run before the race: which objective is to be reached. Without one, peers show the best they have."""
@@ -173,8 +161,6 @@ class _Heats:
 
     def _run(self, entry: Entry) -> None:
         given = {"setting": entry.setting, "reference": self.reference, "target": self.target}
-        later = self.made.later if self.made.later >= judge.FEW else 0
-        given |= {"later": later, "later_url": self.runner.urls["duckdb"]}
         answer = self._ask(entry.competitor, self.race.timeout, **given)
         if answer.said is None:
             if entry.seconds and answer.error == results.OUT_OF_TIME:
@@ -186,9 +172,9 @@ class _Heats:
         if not entry.seconds:
             self.models[entry.competitor] = outcome["model"]
             entry.proof, entry.history, entry.note = outcome["proof"], outcome["history"], outcome["note"]
-            entry.setting, entry.parts, entry.auc = outcome["setting"], outcome["parts"], outcome["auc"]
-        entry.seconds.append(answer.said["seconds"])
-        entry.client_bytes = _larger(entry.client_bytes, answer.said["client_bytes"])
+            entry.setting = outcome["setting"]
+        entry.seconds.append(answer.seconds)
+        entry.client_bytes = _larger(entry.client_bytes, answer.client_bytes)
         if COMPETITORS[entry.competitor].engine == "postgres":
             entry.server_bytes = _larger(entry.server_bytes, answer.server_bytes)
         self.runner.say(f"  {entry.competitor:28} {entry.seconds[-1]:7.2f} s")
@@ -213,26 +199,8 @@ class _Heats:
             self.made.error = f"the judge failed: {answer.error}"
             self.runner.say(f"  {self.made.error}")
             return
-        for entry, (low, high) in zip(open_, answer.said["intervals"], strict=True):
-            entry.objective = low, high
-
-    def _look_at_others(self) -> None:
-        """How good the models are on rows that were held out."""
-        known = [entry for entry in self.made.entries if self.models.get(entry.competitor) is not None]
-        if self.race.series or not known:
-            return
-        models = [self.models[entry.competitor] for entry in known]
-        rows = {"later": self.made.later, "every": self.held}
-        answer = measure.run(
-            {**self._job("unseen"), "url": self.runner.urls["duckdb"], "models": models, **rows}, 2 * self.race.timeout
-        )
-        if answer.said is None:
-            self.runner.say(f"  rows held out: {answer.error}")
-            return
-        for entry, auc in zip(known, answer.said["aucs"], strict=True):
-            entry.auc = auc
-        if self.made.later < judge.FEW:
-            self.made.later = self.held
+        for entry, interval, auc in zip(open_, answer.said["intervals"], answer.said["aucs"], strict=True):
+            entry.objective, entry.auc = interval and tuple(interval), auc
 
     def _look(self) -> None:
         """Into one pass, in both engines."""
@@ -245,10 +213,10 @@ class _Heats:
                 self.runner.found.looks.append({"race": self.race.name, "engine": engine, **answer.said})
 
     def _ask(self, competitor: str, timeout: float, **more: Any) -> measure.Answer:
-        url = self.runner.urls[COMPETITORS[competitor].engine]
-        job = {**self._job("compete"), "competitor": competitor, "url": url, **more}
+        asked = COMPETITORS[competitor]
+        order = Order(self.task, self.runner.urls[asked.engine], **more)
         left = max(LEAST, self.runner.ends - time.monotonic())
-        answer = measure.run(job, min(timeout, left), self.runner.server)
+        answer = asked.start(competitor, order, min(timeout, left), self.runner.server)
         if answer.timed_out and left < timeout:
             return replace(answer, error=results.OUT_OF_TIME)
         return answer
@@ -278,12 +246,12 @@ def main() -> None:
     parser = ArgumentParser(description="Race sqlsvm against its peers.")
     parser.add_argument("--quick", action="store_true", help="small tasks")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
-    parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
+    parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (29, quick 2.3)")
     parser.add_argument("--more", action="store_true", help="go on where time was over, to five turns of all")
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)
-    minutes = arguments.minutes or (2.3 if arguments.quick else 18.0)
+    minutes = arguments.minutes or (2.3 if arguments.quick else 29.0)
     races = QUICK if arguments.quick else (*FULL, *growth())
     if arguments.only:
         races = tuple(r for r in races if arguments.only in r.name or arguments.only in r.series)
@@ -305,27 +273,12 @@ def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int, b
             if known is None or known.turns < race.runs:
                 runner.race(race, known)
                 _write(found, out, began)
-    if passes_of_rows and not found.starts:
-        found.starts = _starts(list(dict.fromkeys(name for race in races for name in race.competitors)))
     if passes_of_rows and not found.passes:
         found.passes = _asked({"role": "passes", "rows": passes_of_rows})
     if passes_of_rows and not found.descent:
         found.descent = _asked({"role": "descent"})
     _write(found, out, began)
     _draw(found, out)
-
-
-def _starts(names: Sequence[str]) -> dict[str, list[float]]:
-    """Turn by turn, of those that are installed. The first turn is not kept: the system may have to read the disk."""
-    found: dict[str, list[float]] = {}
-    for name in names:
-        with suppress(CalledProcessError):
-            measure.start(COMPETITORS[name].imports)
-            found[name] = []
-    for _ in range(STARTS):
-        for name, seconds in found.items():
-            seconds.append(measure.start(COMPETITORS[name].imports))
-    return found
 
 
 def _asked(job: dict[str, Any]) -> list[dict[str, Any]]:

