@@ -86,7 +86,13 @@ def check_some(plan: Plan, moments: Moments) -> None:
     if not moments.n > 0:
         weight, held = plan.design.weight, plan.tree.query.held_out is not None
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        hint = "hold out another share: ⟦holdout 0.2⟧" if held else "⟦inspect()⟧ shows which key loses them"
+        alone = len(plan.tree.query.relations) == 1
+        lost = (
+            "the table is empty, or WHERE or ⟦nulls drop⟧ keeps none of it"
+            if alone
+            else "⟦inspect()⟧ shows which key loses them"
+        )
+        hint = "hold out another share: ⟦holdout 0.2⟧" if held else lost
         raise Lacking(what, hint=hint)
 
 

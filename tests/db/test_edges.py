@@ -87,6 +87,15 @@ def test_fairness_of_rows_held_out(engine: Engine) -> None:
     assert found.intervals
 
 
+@pytest.mark.parametrize("rows", ["o", "o JOIN u ON u.k = o.k"])
+def test_the_hint_for_no_rows_names_keys_only_where_there_are_keys(engine: Engine, rows: str) -> None:
+    build(engine, "CREATE TABLE o (k INT, y INT, x INT); CREATE TABLE u (k INT)")
+    with pytest.raises(DataError, match="the join has no rows") as refused:
+        train(engine, "m", f"SELECT o.y, o.x FROM {rows}", training(lam=0.1))
+    assert ("which key loses them" in str(refused.value)) == ("JOIN" in rows)
+    assert ("the table is empty" in str(refused.value)) == ("JOIN" not in rows)
+
+
 def test_fairness_of_an_empty_join(engine: Engine) -> None:
     made = join(MANY.format("o.y, o.x") + " WHERE o.x > 1000")
     with made.created(engine), pytest.raises(DataError, match="the join has no rows"):
