@@ -28,9 +28,8 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.engine.duckdb import _CONFIG, DuckDB
 from sqlsvm.psql.install import install
 from sqlsvm.query import faults
-from sqlsvm.query.rewrites import order
-from sqlsvm.run import join_oracle, small
 from tests import leftovers, servers
+from tests.sized import sized
 from tests.twin import Twin
 from tests.typed import typed
 
@@ -64,8 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(config.option.profile)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _CONFIG["threads"] = "1"
-    small.MUCH = 0
-    order.FEW = 0
+    Engine.sizes = replace(Engine.sizes, read=0, few_pairs=0)
     faults.STRICT = True
 
 
@@ -211,11 +209,11 @@ def home() -> Iterator[Path]:
         yield folder / "home"
 
 
-@pytest.fixture(params=[join_oracle.FEW, inf], ids=["rounded", "shared"])
+@pytest.fixture(params=[Engine.sizes.in_bucket, inf], ids=["rounded", "shared"])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
     """Passes on the grid as they are, and with every row in two buckets that may be. Both as if many entries met."""
     found = float(request.param)
-    monkeypatch.setattr(join_oracle, "FEW", found)
+    sized(monkeypatch, in_bucket=found)
     monkeypatch.setattr(DuckDB, "rates", replace(DuckDB.rates, met=0.0))
     return found
 

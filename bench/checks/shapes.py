@@ -21,7 +21,7 @@ from bench.races.tasks import Tables, Task, learnable, load, numbers, total, unl
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import LARGEST_ARRAY, node_rows, places
+from sqlsvm.plan.planner import node_rows, places
 from sqlsvm.run.data import Data
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
@@ -148,7 +148,7 @@ def plans(problem: Data) -> dict[str, Plan]:
     active = replace(plan, at_once=False, placed={})
     every = [plan, replace(active, at_once=True), active]
     if catalog.engine.rates.array is not None:
-        close = {child: at for child, at in places(active, catalog) if at.size <= LARGEST_ARRAY}
+        close = {child: at for child, at in places(active, catalog) if at.size <= catalog.engine.sizes.array}
         facts = node_rows(plan.tree, catalog, plan.label_node)
         for rows in ROWS_A_PLACE:
             placed = {n: at for n, at in close.items() if facts >= rows * at.size}

@@ -46,16 +46,7 @@ from sqlsvm.plan.constraints import Given, read_beta
 from sqlsvm.plan.join_tree import Edge, JoinTree, Link
 from sqlsvm.plan.parameters import BUCKETS, LEVELS
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import (
-    EXACT_BUDGET,
-    Lists,
-    Sizes,
-    distinct_at,
-    distinct_keys,
-    half_joins,
-    node_rows,
-    why_copied,
-)
+from sqlsvm.plan.planner import Lists, Sizes, distinct_at, distinct_keys, half_joins, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, naming_features, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.query import FeatureQuery
@@ -188,6 +179,7 @@ class Explanation:
     links: tuple[LinkFacts, ...]
     statements: tuple[StatementFacts, ...]
     loss: str
+    sorted: float  # so many rows of half-joins are sorted
     preamble: Texts = ()  # what makes the statements run in another session
     first: Record | None = None  # the pass that was measured, if it is the first one of a training
     outlook: Outlook | None = None
@@ -208,7 +200,7 @@ class Explanation:
             "label": self.plan.design.target.label.name,
             "loss": self.loss,
             "buckets": self.buckets if self.plan.method == "grid" else None,
-            "exact_budget": EXACT_BUDGET,
+            "exact_budget": self.sorted,
             "root": tree.name(tree.root),
             "bags": [[tree.name(node) for node in bag.nodes] for bag in self.plan.bags],
             "nodes": [{**vars(node), "bag": node.bag + 1, "relations": list(node.relations)} for node in self.nodes],
@@ -319,6 +311,7 @@ def explained(
         tuple(_links(plan, catalog)),
         tuple(_statements(engine, plan, catalog, buckets, phases)),
         options.loss,
+        engine.sizes.sorted,
         engine.preamble(),
     )
 
@@ -330,13 +323,14 @@ def why_counted(plan: Plan, catalog: Catalog, counting: Counting) -> str:
             f"one bag: a row of the join is a row of {printable(tree.name(plan.bags[0].core))}, so nothing is rounded"
         )
     size = amount(min(half_joins(tree, catalog, link) for link in plan.links))
+    most = amount(catalog.engine.sizes.sorted)
     if counting != "auto":
         return f"asked for; exact counting would sort about {size} rows"
     if len(plan.links) == 1 and plan.method == "exact":
         return f"two bags: one sort of their rows, about {size}, counts exactly"
     if plan.method == "exact":
-        return f"the half-joins have about {size} rows to sort, within the budget of {amount(EXACT_BUDGET)}"
-    return f"the half-joins would have about {size} rows to sort, over the budget of {amount(EXACT_BUDGET)}"
+        return f"the half-joins have about {size} rows to sort, within the budget of {most}"
+    return f"the half-joins would have about {size} rows to sort, over the budget of {most}"
 
 
 def _node(plan: Plan, catalog: Catalog, node: int) -> NodeFacts:

@@ -31,7 +31,6 @@ steps = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-HELD = 1e7  # rows whose scores are sorted here and not in the database
 ENDS = "least", "largest"
 NUDGE = 1e-9  # if scores were rounded, a billionth of a bucket more covers the rounding of the doubles
 
@@ -77,7 +76,7 @@ class Listed:
             self.make(compiled.list_of_rows(self.plan))
             return True
         self.make(*compiled.towards_centre(self.plan))
-        fits = self.ask(compiled.pairs(self.plan)) <= compiled.LONGEST_LIST
+        fits = self.ask(compiled.pairs(self.plan)) <= self.work.engine.sizes.listed
         if fits:
             self.make(compiled.list_of_pairs(self.plan))
         return fits
@@ -161,7 +160,7 @@ def on_list(
     if plan.method == "exact":
         with work.scratch():
             asked = Listed(work, plan, theta)
-            if plan.centre is None and rows <= HELD and not work.engine.abilities.spread:
+            if plan.centre is None and rows <= work.engine.sizes.held and not work.engine.abilities.spread:
                 return read(Held.of(asked), None)
             if asked.list_exactly():
                 return read(asked, None)
@@ -193,7 +192,6 @@ def steps_per_unit(spans: Sequence[Mapping[str, float]], buckets: int) -> float:
 
 Measures = Mapping[str, float]
 
-MOST = 1 << 16  # bins. So many scores that differ are not put into bins at all.
 SAME = 2.0**-40  # of the range of all scores: scores that are closer are the same one, rounded in two ways
 FINE = 4096  # on the grid, places over the range of the scores, for what needs no bounds
 
@@ -235,8 +233,9 @@ def _in_bins(asked: Listed, above: ByLabel | None, bins: int) -> Scored:
     size = asked.size()
     if not size["n"]:
         return Scored(*np.zeros((3, 0)))
-    least, span, few = size["least"], size["largest"] - size["least"], size["n"] <= MOST
-    width = span * SAME if few else span / (MOST // bins * bins)
+    most = asked.work.engine.sizes.bins
+    least, span, few = size["least"], size["largest"] - size["least"], size["n"] <= most
+    width = span * SAME if few else span / (most // bins * bins)
     found = asked.in_bins(least, width or 1.0)
     found = {name: column.astype(float) for name, column in found.items()}
     order, unit = np.argsort(found["least"]), 1.0 / asked.steps

@@ -29,7 +29,6 @@ from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
 CLASSES = "negative", "positive"  # columns with the rows of each label
-LONGEST_LIST = 1e7  # pairs of entries that may meet at the centre for an exact list of scores
 
 
 # -- the list ----------------------------------------------------------------------------------------------------------

@@ -49,3 +49,41 @@ BY_ROWS = Rates(
 COLUMNAR = Rates(1e6, key=4.0, row=3.2, own=3.2, column=1.0, far=0.6, array=None, read=1e5, measured=1e6, met=2e6)
 SPREAD = Rates(inf, key=0.0, row=0.0, own=0.0, column=0.0, far=0.0, array=None, read=1e5, measured=inf, met=inf)
 """Only what a statement takes is known."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """From which sizes on another way with the same result pays, or takes too much memory. They are those of every
+    engine."""
+
+    few_pairs: float = 100.0
+    """With fewer pairs of equal keys for each row, the database joins them sooner than a training counts them."""
+    sorted: float = 6e5
+    """The most rows of both half-joins together for which three or more bags are counted exactly, which has to sort
+    them. With 150,000 rows, a training on the grid takes about as long; with 320,000 three quarters of it, with 680,000
+    half. But what `evaluate` says is exact then, and not between bounds."""
+    rows_a_key: int = 4  # then it costs less to look for keys without a partner than to join all rows
+    rows_a_place: int = 2
+    """Then it costs less to make an array of all places in every pass than a hash table. With one row a place it costs
+    more."""
+    array: int = 1_000_000  # places, 8 MB: every process that scans has its own copy
+    listed: float = 1e7  # pairs of entries that may meet at the centre for an exact list of scores
+    held: float = 1e7  # rows whose scores are sorted here and not in the database
+    bins: int = 1 << 16  # so many scores that differ are not put into bins at all
+    in_bucket: float = 0.5
+    """Buckets that scores deviate by. With more, enough rows lie on both sides of the ends of buckets."""
+    drawn: float = 2  # if bags have at most this many times the rows that would be drawn of them, they are read whole
+    thinned: int = 1000
+    """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
+    read: float = 2
+    """A join with at most this many times the rows of the sample is small. From a server, as many numbers may be
+    sent."""
+    sample: int = 55_000  # or of a sample of so many: where columns are few, passes take longer than to read them all
+    sent: int = 100_000  # to send so many numbers takes as long as one more statement
+    made: int = 15_000_000
+    made_fast: int = 6_000_000
+    """Numbers of a many-to-many join that is made here of its tables. Where the data is in this process, passes over
+    one such link take less time, and over two they take far longer."""
+    of_group: int = 200_000
+    """Rows of the join, in a group that is read. A group with more makes passes in the database."""
+    copied: int = 20_000_000  # numbers, 160 MB, that are little to offload

@@ -20,27 +20,16 @@ from sqlsvm.plan.join_tree import JoinTree, Link, estimated_rows
 from sqlsvm.plan.plan import Method, Places, Plan
 from sqlsvm.solve.loss import Logistic, Loss
 
-EXACT_BUDGET = 6e5
-"""The most rows of both half-joins together for which three or more bags are counted exactly, which has to sort them.
-With 150,000 rows, a training on the grid takes about as long; with 320,000 three quarters of it, with 680,000 half. But
-what `evaluate` says is exact then, and not between bounds."""
-
 MOST_EXACT = 1e8  # with --counting exact, more rows than this are refused
 BUCKETS_PER_BAG = 64  # the expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit
 KEPT_IN_PLACE = 2 / 3  # a relation whose filters keep less is copied: every pass would read the others for nothing
 CACHED = 10_000  # with so many rows, what is read of a relation at random is in no cache
 FEW_COLUMNS = 40  # so many columns are joined at once on an engine that is slow to start a statement
-ROWS_A_KEY = 4  # with so many rows a key it costs less to look for keys without a partner than to join all rows
 MANY_KEYS = 12
 """With more keys that are not looked for, the label's rows that find all of theirs are copied. Else the message to each
 of these tables would join all others."""
 
-ROWS_A_PLACE = 2
-"""With at least this many rows a place, it costs less to make an array of all places in every pass than a hash table.
-With one row a place it costs more."""
-
 FULL = 0.5  # an array is made if at least this share of its places has a key
-LARGEST_ARRAY = 1_000_000  # places, 8 MB: every process that scans has its own copy
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,7 @@ def choose(
         raise OptionError(said, detail=f"{len(links) + 1} groups of tables meet many-to-many", hint=hint)
     # the entries of a bridge, which has few nodes, are few on the grid; a logistic loss needs it too fine for that
     merges = tree.is_bridge(links[0].edge) and not isinstance(loss, Logistic)
-    few = size <= EXACT_BUDGET or (len(links) == 1 and not merges)
+    few = size <= catalog.engine.sizes.sorted or (len(links) == 1 and not merges)
     if counting == "exact" or (counting == "auto" and few):
         return Plan(tree, design, "exact", exact, copied, merged)
     lists = Lists(tree, catalog)
@@ -168,14 +157,16 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
         return frozenset()
     variables, edges = plan.tree.variables, plan.foreign.items()
     plain = [child for child, edge in edges if all(catalog.alike(variables[v]) for v in edge.on)]
-    return _shared(plan, catalog, {child: ROWS_A_KEY * node_rows(plan.tree, catalog, child) for child in plain})
+    rows = catalog.engine.sizes.rows_a_key
+    return _shared(plan, catalog, {child: rows * node_rows(plan.tree, catalog, child) for child in plain})
 
 
 def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
     """Children for which many rows of the label's node share each place, and few places are empty. With many empty
     places a join is faster: it drops the rows without a partner early."""
-    close = {child: places for child, places in places(plan, catalog) if places.size <= LARGEST_ARRAY}
-    shared = _shared(plan, catalog, {child: ROWS_A_PLACE * places.size for child, places in close.items()})
+    sizes = catalog.engine.sizes
+    close = {child: places for child, places in places(plan, catalog) if places.size <= sizes.array}
+    shared = _shared(plan, catalog, {child: sizes.rows_a_place * places.size for child, places in close.items()})
     full = {child for child in shared if node_rows(plan.tree, catalog, child) >= FULL * close[child].size}
     return {child: places for child, places in close.items() if child in full}
 

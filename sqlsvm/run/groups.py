@@ -47,7 +47,6 @@ from sqlsvm.solve.solution import Effort
 steps = logging.getLogger(__name__)
 
 MOST = 10_000  # groups
-MOST_ROWS = 200_000  # of the join, in a group that is read. A group with more makes passes in the database.
 ROWS = "sqlsvm_group"
 EVERY = 2.0  # seconds between two lines that say how many groups are done
 
@@ -125,9 +124,9 @@ class Groups:
 
     def small(self, effort: Effort | None, among: Sequence[Group] | None = None) -> tuple[list[Group], list[Group]]:
         """Those that are read, and the others."""
-        most = MOST_ROWS
+        most = of_group = self.work.engine.sizes.of_group
         if effort is not None:
-            most = (effort.sample or MOST_ROWS) if effort.in_memory is None else effort.in_memory
+            most = (effort.sample or of_group) if effort.in_memory is None else effort.in_memory
         limit, among = most if is_narrow(self.all.plan) else 0, self.groups if among is None else among
         read = [group for group in among if self.sizes[group.place] <= limit]
         return read, [group for group in among if self.sizes[group.place] > limit]

@@ -50,8 +50,6 @@ from sqlsvm.solve.run import Proposal, passed
 from sqlsvm.solve.solution import State
 from sqlsvm.sql import column
 
-FEW = 0.5  # buckets that scores deviate by. With more, enough rows lie on both sides of the ends of buckets.
-
 
 def shareable(plan: Plan) -> frozenset[int]:
     """Bags that meet others by one key only. In the middle of the join nearly every row is a state of its own, and it
@@ -62,7 +60,7 @@ def shareable(plan: Plan) -> frozenset[int]:
 
 def is_narrow(problem: Data, bag: int, theta: Array, per_unit: float) -> bool:
     """Are the scores of this bag in few buckets?"""
-    return 0.0 < _deviation(problem, problem.plan.bags[bag], theta) * per_unit < FEW
+    return 0.0 < _deviation(problem, problem.plan.bags[bag], theta) * per_unit < problem.work.engine.sizes.in_bucket
 
 
 def _deviation(problem: Data, bag: Bag, theta: Array) -> float:

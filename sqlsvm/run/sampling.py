@@ -145,9 +145,6 @@ steps = logging.getLogger(__name__)
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 LAST = 1.0 - 2.0**-32  # times the rows of a key it is below their number, also when it is rounded
-MUCH = 2  # if the bags have at most this many times the rows that would be drawn of them, they are read whole
-MANY = 1000
-"""From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
 
 def drawn_sample(problem: Data, size: int, seed: int, *, apart: bool = False) -> Drawn:
@@ -160,7 +157,7 @@ def drawn_sample(problem: Data, size: int, seed: int, *, apart: bool = False) ->
     if not apart and _is_little(problem, size):
         with work.clock.during("sampling"):
             return _once(reader, _picked(problem, size, seed))
-    table = thinnable(plan) if size >= MANY else None
+    table = thinnable(plan) if size >= work.engine.sizes.thinned else None
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
     direct = is_direct(plan, apart=apart)
@@ -197,7 +194,7 @@ def _is_little(problem: Data, size: int) -> bool:
     widths = [sum(len(values_of(plan, node)) for node in bag.nodes) for bag in plan.bags]
     if not can_pick(plan) or max(widths) > WIDEST // 2 or max(map(len, cores)) > 1:
         return False
-    left = MUCH * size * len(cores)
+    left = int(catalog.engine.sizes.drawn * size * len(cores))
     for (alias,) in cores:
         left -= int(catalog.of(alias).rows_up_to(left + 1))
         if left < 0:

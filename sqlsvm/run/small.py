@@ -13,6 +13,7 @@ from sqlsvm.compile.moments import join_size
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Asked, Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
+from sqlsvm.engine.rates import Sizes
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.join_tree import Edge
@@ -24,7 +25,6 @@ from sqlsvm.solve.arrays import Indices
 from sqlsvm.solve.dane import sample_size
 from sqlsvm.solve.solution import Effort
 
-WORTH = 100_000  # to send so many numbers takes as long as one more statement
 MANY, ORDERED = 60, 40_000_000
 """To order more joins than this takes DuckDB longer than to send so many numbers: 0.7 s for the 80 of a star, 14 s for
 150."""
@@ -49,7 +49,7 @@ def pays(plan: Plan, catalog: Catalog, join_rows: float) -> bool:
     apart = sum(catalog.rows(alias) * _width(plan, node) for node, (alias,) in enumerate(plan.tree.nodes))
     if len(plan.tree.edges) > MANY and apart <= ORDERED:
         return True
-    return join_rows * _joined_width(plan) - apart > WORTH * len(plan.tree.edges)
+    return join_rows * _joined_width(plan) - apart > catalog.engine.sizes.sent * len(plan.tree.edges)
 
 
 def spared(plan: Plan) -> float:
@@ -131,13 +131,7 @@ def _places(keys: Values, of: Values) -> Indices:
 
 steps = logging.getLogger(__name__)
 
-MUCH = 2
-"""A join with at most this many times the rows of the sample is small. From a server, as many numbers may be sent."""
-LEAST = 55_000  # or of a sample of so many: where columns are few, passes take longer than to read them all
 MORE, FEW = 3, 3_000_000  # or of one with more times its rows, if they are no more numbers than this
-MADE, MADE_FAST = 15_000_000, 6_000_000
-"""Numbers of a many-to-many join that is made here of its tables. Where the data is in this process, passes over one
-such link take less time, and over two they take far longer."""
 LARGEST = 40_000_000  # numbers, 320 MB
 PASSES = 2  # that each of several models takes at least. A pass takes about as long as to read one number of each row.
 JOIN = "rows of the join"
@@ -148,19 +142,19 @@ def fitting(design: Design, most: int = LARGEST) -> int:
     return most // max(1, len(design.coordinates) + len(design.dictionaries))
 
 
-def most_rows(design: Design, effort: Effort, models: int = 1) -> int:
+def most_rows(design: Design, effort: Effort, sizes: Sizes, models: int = 1) -> int:
     """A join with no more rows is read. If so many models are trained on it that all their passes read more, it is one
     that fits in memory."""
     columns = len(design.coordinates) + len(design.dictionaries)
     pays = models > 1 and PASSES * models * max(1, design.target.classes) >= columns
-    much = MUCH * (effort.sample or (fitting(design) if pays else _sample(design)))
-    return min(much if effort.in_memory is None else effort.in_memory, fitting(design))
+    much = sizes.read * (effort.sample or (fitting(design) if pays else _sample(design, sizes.sample)))
+    return min(int(much) if effort.in_memory is None else effort.in_memory, fitting(design))
 
 
-def _sample(design: Design) -> int:
+def _sample(design: Design, least: int) -> int:
     """The rows of the sample that it is compared with."""
     size = sample_size(design.size)
-    return max(size, LEAST, min(MORE * size, fitting(design, FEW)))
+    return max(size, least, min(MORE * size, fitting(design, FEW)))
 
 
 def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort, models: int = 1) -> Rows | None:
@@ -178,12 +172,12 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort, mo
 def _limits(plan: Plan, catalog: Catalog, effort: Effort, models: int) -> tuple[int, int]:
     """The most rows of a table, and of the join. Where partners are looked up, a server sends fewer numbers, and a
     many-to-many join is made here."""
-    in_process, links = catalog.engine.abilities.in_process, len(plan.links)
-    most = most_rows(plan.design, effort, 1 if in_process else models)
+    in_process, sizes, links = catalog.engine.abilities.in_process, catalog.engine.sizes, len(plan.links)
+    most = most_rows(plan.design, effort, sizes, 1 if in_process else models)
     if effort.in_memory is not None or most < 1 or not can_look_up(plan, catalog):
         return most, most
     if links:
-        made = min(links**2 * MADE_FAST, MADE) if in_process else MADE
+        made = min(links**2 * sizes.made_fast, sizes.made) if in_process else sizes.made
         return most, max(most, fitting(plan.design, 0 if effort.sample else made))
     served = most if in_process else min(int(most * spared(plan)), fitting(plan.design))
     return served, served

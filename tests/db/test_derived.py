@@ -9,12 +9,12 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.query.forms import RESULT
 from sqlsvm.query.read_query import read_query
-from sqlsvm.query.rewrites import order
 from sqlsvm.run.opening import open_problem
 from tests.db.test_no_temp import bare
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as trained_by_psql
 from tests.ground.trained import training
+from tests.sized import sized
 from tests.typed import run, typed
 
 pytestmark = pytest.mark.twin
@@ -140,7 +140,7 @@ def test_a_condition_of_order(engine: Engine, condition: str, monkeypatch: pytes
     )
     text = f"SELECT f.y, f.x, g.z FROM f JOIN g ON g.c = f.c AND {condition}"
     (folded,) = trained(engine, text, {"m": training(tol=1e-6)})
-    monkeypatch.setattr(order, "FEW", 100)
+    sized(monkeypatch, few_pairs=100)
     (whole,) = trained(engine, text, {"m": training(tol=1e-6)})
     assert [len(model.trained_on.rows) for model in (folded, whole)] == [4, 1]
     assert list(whole.trained_on.rows) == [RESULT]

@@ -19,6 +19,7 @@ from tests.ground import svm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import Wish, build, opened, opened_world
 from tests.ground.trained import sensible
+from tests.sized import sized
 from tests.typed import meant
 
 pytestmark = pytest.mark.slow
@@ -98,10 +99,10 @@ def test_the_list_is_the_same_here_and_in_the_database(
     value = "minutes > 12" if label == "late" else "minutes"
     query = f"SELECT {value} AS y, km, rain FROM trips JOIN days ON trips.day = days.day"
     model = train(engine, "m", query, sensible(label="y", lam=1e-3, loss="hinge" if label == "late" else "absolute"))
-    monkeypatch.setattr("sqlsvm.ask.scored.MOST", most)
+    sized(monkeypatch, bins=most)
     found = []
     for held in 1e7, 0.0:
-        monkeypatch.setattr("sqlsvm.ask.scored.HELD", held)
+        sized(monkeypatch, held=held)
         found.append(on_all(engine, model, lambda problem: every_measure(problem, model)).as_json())
     here, there = found
     assert here.pop("histogram", None) == there.pop("histogram", None)
@@ -114,7 +115,7 @@ def test_the_list_is_the_same_here_and_in_the_database(
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_scores_of_zero_without_a_list(shared_engine: Engine, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sort at the centre puts a row with a score of 0 where the list does: on the negative side."""
-    monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
+    sized(monkeypatch, listed=0)
     with opened_world(shared_engine, seed, Wish(), nulls=False, left_joins=False) as found:
         assert found is not None
         assert found.plan.centre is not None
@@ -126,7 +127,7 @@ def test_scores_of_zero_without_a_list(shared_engine: Engine, seed: int, monkeyp
 @pytest.mark.parametrize("seed", [30, 32, 33, 35])
 def test_long_lists(shared_engine: Engine, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many pairs for a list: the confusion matrix stays exact, and the rest gets bounds that hold."""
-    monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
+    sized(monkeypatch, listed=0)
     with opened_world(shared_engine, seed, Wish(), continuous=True, many_to_many=True, acyclic=True) as found:
         if found is None or found.plan.centre is None:
             return  # one bag needs no list of pairs

@@ -19,13 +19,13 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
-from sqlsvm.run import groups
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import train
 from sqlsvm.show.models import draw_weights, weights_as_json
 from sqlsvm.store import open_store
 from tests.ground.opened import build
 from tests.ground.trained import training
+from tests.sized import sized
 from tests.typed import asked as fetched
 
 TABLES = """
@@ -85,7 +85,7 @@ def test_predictions_are_those_of_the_group(tables: Engine, monkeypatch: pytest.
     assert svc.decision_function(frame).shape == (len(shops), 3)
     assert len(svc.weights_) == 3 * 3 * (2 + 3)
     small = on_all(tables, model, lambda problem: measure(problem, model))
-    monkeypatch.setattr(groups, "MOST_ROWS", 100)
+    sized(monkeypatch, of_group=100)
     large = on_all(tables, model, lambda problem: measure(problem, model))
     assert isinstance(small, ByGroup)
     assert isinstance(large, ByGroup)

@@ -22,7 +22,6 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Folds, OfFold, marked, part_of
-from sqlsvm.run import small
 from sqlsvm.run.data import Data
 from sqlsvm.run.folding import Folded, folded
 from sqlsvm.run.join_oracle import JoinOracle, of_these
@@ -41,6 +40,7 @@ from tests.ground.joins import Join, categories, chain, star
 from tests.ground.opened import Wish, build, opened_problem, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import training
+from tests.sized import sized
 from tests.typed import asked as fetched
 from tests.typed import meant, typed
 
@@ -217,7 +217,7 @@ def test_errors_of_rows_in_memory_are_exact(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, looked_up: bool
 ) -> None:
     """Also over three bags. The database counts the label's rows, or it is the place where one was looked up."""
-    monkeypatch.setattr(small, "WORTH", -np.inf if looked_up else np.inf)
+    sized(monkeypatch, sent=-np.inf if looked_up else np.inf)
     assert_clustered(engine, shape, exact=True, in_memory=100_000)
 
 

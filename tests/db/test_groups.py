@@ -29,7 +29,6 @@ from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.design import OTHER
 from sqlsvm.report.gather import gather, gather_from
 from sqlsvm.report.page import html
-from sqlsvm.run import groups
 from sqlsvm.run.data import Data, against_others
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import train, train_each
@@ -43,6 +42,7 @@ from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, sensible, training, wish_of
+from tests.sized import sized
 from tests.typed import asked as fetched
 from tests.typed import meant, typed
 
@@ -277,7 +277,7 @@ def test_a_large_group_is_measured_in_the_database(engine: Engine, monkeypatch: 
     with join.created(engine):
         model = train(engine, "m", join.query, training(by="v", lam=1e-2))
         small = on_all(engine, model, lambda problem: measure(problem, model))
-        monkeypatch.setattr(groups, "MOST_ROWS", 100)
+        sized(monkeypatch, of_group=100)
         large = on_all(engine, model, lambda problem: measure(problem, model))
     assert isinstance(small, ByGroup)
     assert isinstance(large, ByGroup)
@@ -294,8 +294,8 @@ def test_groups_have_intervals_on_rows_held_out(duckdb: Engine, monkeypatch: pyt
     join, found = made(shape)[0], []
     with join.created(duckdb):
         model = train(duckdb, "m", join.query, training(by="v" if shape == "chain" else "g", lam=1e-2, holdout=0.5))
-        for most in (groups.MOST_ROWS, 0):
-            monkeypatch.setattr(groups, "MOST_ROWS", most)
+        for most in (Engine.sizes.of_group, 0):
+            sized(monkeypatch, of_group=most)
             found.append(
                 on_parts(duckdb, model, lambda problem: measure_held_out(problem, model), ["holdout"])["holdout"]
             )

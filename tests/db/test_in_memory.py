@@ -24,6 +24,7 @@ from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
+from tests.sized import sized
 
 MANY = 1_000_000
 
@@ -186,7 +187,7 @@ def test_what_is_refused(engine: Engine, name: str) -> None:
 def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with at most twice the rows of the sample, or 110,000. Small tables may have a large join: it is counted
     first. A join with weights has the rows that it has without them."""
-    monkeypatch.setattr(small, "MUCH", 2)
+    sized(monkeypatch, read=2)
     build(
         engine,
         """
@@ -203,12 +204,12 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
                 assert model.in_memory == is_small
     assert train(engine, "m", joined, training(lam=0.1)).in_memory
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
-    monkeypatch.setattr(small, "MADE", 0)
+    sized(monkeypatch, made=0)
     for least, is_small in ((150, True), (149, False)):
-        monkeypatch.setattr(small, "LEAST", least)
+        sized(monkeypatch, sample=least)
         assert train(engine, "m", joined, training(lam=0.1)).in_memory == is_small
     monkeypatch.undo()
-    monkeypatch.setattr(small, "MUCH", 2)
+    sized(monkeypatch, read=2)
     for asked in (training(lam=0.1, solver="bundle"), training(lam=0.1, in_memory=0), training(by="a", in_memory=9)):
         query = "SELECT y, x % 3 AS a, w FROM a" if asked.by else joined
         assert not train(engine, "m", query, replace(asked, lam=0.1)).in_memory
@@ -234,9 +235,9 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
 def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two tables of 30 rows each, with 300 rows of 3 coordinates. With 15 rows of a third table they are 1,500. In
     this process, there may be four times as many numbers over two links as over one."""
-    monkeypatch.setattr(small, "MUCH", 1)
+    sized(monkeypatch, read=1)
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
-    monkeypatch.setattr(small, "WORTH", -np.inf)
+    sized(monkeypatch, sent=-np.inf)
     build(engine, "CREATE TABLE a (k INT, y INT, x INT); CREATE TABLE b (k INT, z INT)")
     build(engine, "INSERT INTO a SELECT i % 3, i % 2, i FROM generate_series(1, 30) AS s(i)")
     build(engine, "INSERT INTO b SELECT i % 3, i FROM generate_series(1, 30) AS s(i)")
@@ -248,9 +249,9 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
     cases += [(30, 4500, 1125, three, True), (30, 4499, 9999, three, False)]
     cases += [(30, 4500, 899, two, served), (30, 4500, 1124, three, served)]
     for least, made, fast, query, is_small in cases:
-        monkeypatch.setattr(small, "LEAST", least)
-        monkeypatch.setattr(small, "MADE", made)
-        monkeypatch.setattr(small, "MADE_FAST", fast)
+        sized(monkeypatch, sample=least)
+        sized(monkeypatch, made=made)
+        sized(monkeypatch, made_fast=fast)
         assert train(engine, "m", query, training(lam=0.1)).in_memory is is_small
     assert not train(engine, "m", three, training(lam=0.1, in_memory=1499)).in_memory
 
@@ -258,8 +259,8 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
 def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of the join has 5 numbers, of which 4 are of `d`, and 2 are sent for it: the label and a key. So twice 50
     rows may be 250. In this process it is the rows that count."""
-    monkeypatch.setattr(small, "MUCH", 2)
-    monkeypatch.setattr(small, "WORTH", -np.inf)
+    sized(monkeypatch, read=2)
+    sized(monkeypatch, sent=-np.inf)
     build(engine, "CREATE TABLE f (k INT, y INT); CREATE TABLE d (k INT, a INT, b INT, c INT, e INT)")
     build(engine, "INSERT INTO d SELECT i, i * i, i % 3, i % 2, i * 7 % 5 FROM generate_series(0, 4) AS s(i)")
     sent, query = not engine.abilities.in_process, "SELECT y, a, b, c, e FROM f JOIN d ON f.k = d.k"
@@ -275,8 +276,8 @@ def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.M
 def test_a_server_sends_more_to_several_models(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """One model reads no join of 200 rows here. Three with three folds are twelve, whose passes would read it more
     often than it has columns. In this process passes take as long."""
-    monkeypatch.setattr(small, "MUCH", 2)
-    monkeypatch.setattr(small, "_sample", lambda design: 10)
+    sized(monkeypatch, read=2)
+    monkeypatch.setattr(small, "_sample", lambda design, least: 10)
     build(engine, "CREATE TABLE a (y INT, x INT)")
     build(engine, "INSERT INTO a SELECT i % 2, i * i % 7 FROM generate_series(1, 200) AS s(i)")
     asked = {f"m{lam}": training(lam=lam, folds=3) for lam in (1e-1, 1e-2, 1e-3)}

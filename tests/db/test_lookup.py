@@ -9,12 +9,12 @@ from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query.facts import Facts
-from sqlsvm.run import small
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.small import _joined, _looked_up, pays
 from sqlsvm.run.workspace import workspace
 from tests.ground.opened import build
 from tests.ground.schemas import random_world
+from tests.sized import sized
 
 TABLES = """
 CREATE TABLE f (k BIGINT, m INT, y INT, x FLOAT8, c TEXT); CREATE TABLE d (k SMALLINT, m INT, z FLOAT8, w INT);
@@ -29,7 +29,7 @@ INSERT INTO e VALUES (7, 100), (9, NULL), (8, 300), (2147483647, 400);
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few numbers it saves."""
-    monkeypatch.setattr(small, "WORTH", -np.inf)
+    sized(monkeypatch, sent=-np.inf)
 
 
 def sorted_rows(rows: Rows) -> list[tuple[float, ...]]:
@@ -123,7 +123,7 @@ def test_what_the_database_joins(tables: Engine, name: str) -> None:
 
 def test_it_has_to_save_numbers(engine: Engine) -> None:
     """Of 40,000 rows with 5 numbers of a table of 3 rows, at least 100,000."""
-    assert small.WORTH == 100_000
+    assert Engine.sizes.sent == 100_000
     build(engine, "CREATE TABLE f (k INT, y INT); CREATE TABLE d (k INT, a INT, b INT, c INT, d INT, e INT)")
     build(engine, "INSERT INTO d VALUES (0, 1, 2, 3, 4, 5), (1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6, 7)")
     build(engine, "INSERT INTO f SELECT i % 3, i % 2 FROM generate_series(1, 20000) AS s(i)")

@@ -8,12 +8,13 @@ import pytest
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.model.model import Model
-from sqlsvm.run import choosing, small
+from sqlsvm.run import choosing
 from sqlsvm.solve.choosing import STRENGTHS
 from tests.ground.opened import build
 from tests.ground.pairs import FILL, LATER, MAKE, SCALE, SCALES, Asked, asked_of, combined, covering, query_of, short
 from tests.ground.sql_program import compiled
 from tests.ground.sql_program import trained as trained_there
+from tests.sized import sized
 from tests.typed import typed
 
 PARTS, PASSES, PSQL = 48, 96, 92
@@ -34,7 +35,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def rows(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """200 rows, which are read unless `in_memory` is 0."""
-    monkeypatch.setattr(small, "MUCH", 2)
+    sized(monkeypatch, read=2)
     return filled(duckdb)
 
 

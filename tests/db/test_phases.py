@@ -18,6 +18,7 @@ from sqlsvm.terminal import READING
 from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.opened import build
 from tests.ground.trained import training
+from tests.sized import sized
 
 TABLES = """
 CREATE TABLE f (k INT, y INT, x FLOAT8);
@@ -107,7 +108,7 @@ def test_what_evaluate_and_report_say(engine: Engine, caplog: pytest.LogCaptureF
 
 
 def test_a_grid_is_named(engine: Engine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
+    sized(monkeypatch, listed=0)
     build(engine, TABLES)
     model = train(engine, "m", QUERY, training(lam=0.1))
     with caplog.at_level(logging.INFO, "sqlsvm"):

@@ -10,7 +10,6 @@ from sqlglot import exp
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.plan.plan import Places, Plan
-from sqlsvm.plan.planner import LARGEST_ARRAY
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query.facts import Facts
 from sqlsvm.run.opening import labelled
@@ -18,6 +17,7 @@ from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_world
 from tests.ground.schemas import Wishes
+from tests.sized import sized
 from tests.typed import meant
 
 STAR = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
@@ -82,8 +82,8 @@ def test_places_are_shared_and_mostly_taken(arrays: Engine, theirs: Sequence[int
 
 
 def test_an_array_is_not_larger_than_8_mb(arrays: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert LARGEST_ARRAY == 1_000_000
-    monkeypatch.setattr("sqlsvm.plan.planner.LARGEST_ARRAY", 9)
+    assert Engine.sizes.array == 1_000_000
+    sized(monkeypatch, array=9)
     facts(arrays, np.zeros(40, dtype=int), np.arange(10))
     assert not plan_of(arrays).placed
     build(arrays, "DELETE FROM d WHERE k = 9")

@@ -29,7 +29,6 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.split import Holdout, marked
 from sqlsvm.report import gather_from
 from sqlsvm.report.plots import charts
-from sqlsvm.run import groups
 from sqlsvm.run.opening import labelled
 from sqlsvm.store import open_store
 from tests.db.test_groups import made
@@ -37,6 +36,7 @@ from tests.evaluating import evaluate_model, evaluate_parts
 from tests.ground.joins import Join, chain, star
 from tests.ground.trained import training
 from tests.psql import answer, complaint
+from tests.sized import sized
 from tests.typed import asked as fetched
 from tests.typed import typed
 
@@ -381,8 +381,8 @@ def test_a_group_without_a_class_in_the_rows_held_out(duckdb: Engine, monkeypatc
     text = join.query.replace("THEN 'a'", "THEN CASE WHEN s.price > 2.3 THEN 'few' ELSE 'a' END")
     svc = RelationalSVC(1e-2, by="g", probability="sigmoid", holdout=0.1)
     with join.created(duckdb):
-        for most in (groups.MOST_ROWS, 1):
-            monkeypatch.setattr(groups, "MOST_ROWS", most)
+        for most in (Engine.sizes.of_group, 1):
+            sized(monkeypatch, of_group=most)
             model = svc.fit(duckdb, text, "y").model_
             assert [of.value for of in model.groups if of.probability is None] == ["few"]
             assert "there is no probability for g few: a class has no rows that are held out" in model.notes

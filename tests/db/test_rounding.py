@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine, Rows, Text, Values
-from sqlsvm.run import join_oracle
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.problems import Problems
 from sqlsvm.run.training import Training
@@ -15,6 +14,7 @@ from tests.ground.joins import Join
 from tests.ground.opened import build
 from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import training
+from tests.sized import sized
 from tests.typed import asked
 
 LAMBDA = 1e-3
@@ -25,7 +25,7 @@ NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
 NUMBERS = [range(3), pytest.param(range(3, 13), marks=pytest.mark.slow), pytest.param(range(13, 25), marks=NIGHTLY)]
 """Joins of a shape on each engine, 104 in all, and 200 by night."""
 
-FEW = join_oracle.FEW
+FEW = Engine.sizes.in_bucket
 """As users have it. Every other join has each row in two buckets that may be."""
 
 EXACT = np.vectorize(Fraction, otypes=[object])
@@ -93,7 +93,7 @@ def test_f_is_between_the_two_ends(
 ) -> None:
     for number in numbers:
         rng = np.random.default_rng(number)
-        monkeypatch.setattr(join_oracle, "FEW", np.inf if number % 2 else FEW)
+        sized(monkeypatch, in_bucket=np.inf if number % 2 else FEW)
         given = training(
             lam=LAMBDA,
             weight="w",

@@ -13,6 +13,7 @@ from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, joined, opened, opened_world, spelled
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
+from tests.sized import sized
 
 SEEDS = range(7)
 BOUNDS = (1.0, 0.0, -0.5)
@@ -99,7 +100,7 @@ def test_thresholds_do_not_make_the_join(engine: Engine, monkeypatch: pytest.Mon
     with workspace(engine) as work:
         problem = opened(work, text, Wish()).problem
         assert len(list(generalised(problem, beta, 0.5))) > 2
-        monkeypatch.setattr("sqlsvm.lab.ask.counting.LONGEST_LIST", 8)
+        sized(monkeypatch, listed=8)
         with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: counting='sketch'"):
             list(generalised(problem, beta, 0.5))
 

@@ -21,6 +21,7 @@ from sqlsvm.solve.penalty import L2
 from tests.ground.joins import even_chain
 from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world, plan_of
 from tests.listing import tables
+from tests.sized import sized
 from tests.typed import meant, typed
 
 SIZE = 2000
@@ -28,13 +29,13 @@ SIZE = 2000
 
 @pytest.fixture
 def in_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlsvm.run.sampling, "MUCH", 0)
+    sized(monkeypatch, drawn=0)
 
 
 @pytest.fixture(params=["in the database", "in memory"])
 def anywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows are drawn from several bags."""
-    monkeypatch.setattr(sqlsvm.run.sampling, "MUCH", 0 if request.param == "in the database" else 1000)
+    sized(monkeypatch, drawn=0 if request.param == "in the database" else 1000)
 
 
 both_ways = pytest.mark.usefixtures("anywhere")

@@ -31,6 +31,7 @@ from tests.ground.schemas import random_world
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
 from tests.psql import complaint, psql
+from tests.sized import sized
 from tests.typed import asked, typed
 
 TOL = 1e-3
@@ -598,10 +599,10 @@ def test_the_sql_is_the_drivers(
     what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned,
     where one scan costs less. A stored program also counts the rows of each category."""
     monkeypatch.setattr("sqlsvm.plan.design.FEW", 0)
-    monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_KEY", 10**9)
-    monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_PLACE", 10**9)
+    sized(monkeypatch, rows_a_key=10**9)
+    sized(monkeypatch, rows_a_place=10**9)
     monkeypatch.setattr(postgres, "rates", replace(postgres.rates, column=inf))
-    monkeypatch.setattr("sqlsvm.run.sampling.MANY", 10**9)
+    sized(monkeypatch, thinned=10**9)
     monkeypatch.setattr("sqlsvm.psql.stored_program.make.CATEGORIES", frozenset())
     join = JOINS[shape](np.random.default_rng(3))
     join.create(postgres)

@@ -21,6 +21,7 @@ from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.ground.world import noted
+from tests.sized import sized
 from tests.typed import meant, typed
 
 pytestmark = pytest.mark.slow
@@ -150,7 +151,7 @@ def test_descent_needs_features_in_the_unit_cube(engine: Engine) -> None:
 
 def test_descent_does_not_count_on_the_grid(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where passes of cuts would, it sketches: only that keeps counts within a factor."""
-    monkeypatch.setattr("sqlsvm.plan.planner.EXACT_BUDGET", 0)
+    sized(monkeypatch, sorted=0)
     join = chain(np.random.default_rng(3), rows=60, fan_out=3)
     join.create(engine)
     asked = training(lam=1e-2, solver="descent", scale="maxabs", max_passes=2)

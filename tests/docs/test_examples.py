@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sqlsvm.run import small
 from tests.docs.markdown import ROOT, blocks
+from tests.sized import sized
 
 DOCUMENTS = [path for path in sorted((ROOT / "docs").glob("*.md")) if ">>> " in path.read_text(encoding="utf-8")]
 
@@ -44,7 +44,7 @@ def session(path: Path) -> doctest.DocTest:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small, "MUCH", 2)  # as users have it
+    sized(monkeypatch, read=2)  # as users have it
     runner, reports = Session(), list[str]()
     test = session(path)
     assert test.examples

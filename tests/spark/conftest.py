@@ -16,7 +16,7 @@ from sqlsvm.cli import progress
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.query import faults
-from sqlsvm.run.offload import copies
+from tests.sized import sized
 
 URL = (
     "spark:local[2]?spark.driver.memory=2g&spark.sql.shuffle.partitions=2&spark.sql.codegen.wholeStage=false"
@@ -55,7 +55,7 @@ def spark() -> Iterator[Engine]:
 @pytest.fixture(autouse=True)
 def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tables are so small that trainings would copy them."""
-    monkeypatch.setattr(copies, "LITTLE", 0)
+    sized(monkeypatch, copied=0)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.train import train
 from sqlsvm.run.training import Training
 from sqlsvm.store import open_store
+from tests.sized import sized
 
 LABEL = Training.of(label="y", lam=0.01)
 LABEL_IN_PASSES = Training.of(label="y", lam=0.01, in_memory=0)
@@ -92,7 +93,7 @@ USED = 400 * 3 + 20 * 2
 def test_few_values_are_copied(spark: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, little: int) -> None:
     """Unless the user says no, or the catalog knows of many bytes."""
     monkeypatch.setattr(Spark, "size", lambda *_: 8.0)
-    monkeypatch.setattr(copies, "LITTLE", little)
+    sized(monkeypatch, copied=little)
     model = train(spark, "m", star(folder), LABEL)
     assert ("offloaded from Spark" in model.engine) is (little == USED)
     assert ("copying" in model.phases) is (little == USED)
@@ -105,7 +106,7 @@ def test_many_bytes_are_not_counted(spark: Engine, folder: Path, monkeypatch: py
     monkeypatch.setattr(spark, "on_statement", sent.append)
     for little in (sum(sizes) // 16, sum(sizes) // 4):
         assert not any("COUNT(" in text for text in sent)
-        monkeypatch.setattr(copies, "LITTLE", little)
+        sized(monkeypatch, copied=little)
         copies.copied(spark, query, None)
     assert any("EXPLAIN COST" in text for text in sent)
     assert any("COUNT(" in text for text in sent)

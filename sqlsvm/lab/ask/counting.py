@@ -7,7 +7,7 @@ from math import log, nan
 
 import numpy as np
 
-from sqlsvm.compile.evaluate import LONGEST_LIST, pairs, towards_centre
+from sqlsvm.compile.evaluate import pairs, towards_centre
 from sqlsvm.compile.resolve import COUNT, category_name, resolve, value_counts, values_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
@@ -135,7 +135,7 @@ def _check_list(problem: Data, beta: Array) -> None:
     with work.scratch():
         work.run(towards_centre(plan), given)
         met = work.ask(pairs(plan), given)
-    if met > LONGEST_LIST:
+    if met > work.engine.sizes.listed:
         raise OptionError(
             f"exact thresholds would sort {met:.2g} pairs of scores",
             hint="⟦counting sketch⟧ keeps each within 1 + epsilon, ⟦counting grid⟧ rounds the scores",

@@ -163,7 +163,6 @@ def best_fan(lines: Sequence[Line], rows: Mapping[str, float]) -> tuple[float, i
     return min((cost(fan), fan) for fan in (FANS if len(lines) == 1 else FANS[:1]))
 
 
-FEW = 100  # with fewer pairs of equal keys for each row, the database joins them sooner than a training counts them
 MOST_LINES = 2  # the nodes of a row on one line are multiplied by those on the others
 
 
@@ -184,7 +183,7 @@ def _bridge(query: Parsed, facts: Facts, pair: list[str], own: tuple[Spanning, .
     """None if the whole join has few rows, or the conditions have another form."""
     keys = tuple(v for v in inner_variables(query) if v.holders.issuperset(pair))
     every = list(_lines([c for each in own for c in comparisons(each.expression)], pair))
-    if not every or (FEW and _are_few(query, facts, pair, keys)):
+    if not every or (facts.engine.sizes.few_pairs and _are_few(query, facts, pair, keys)):
         return None
     rows = {alias: facts.of(query.relation(alias)).rows for alias in pair}
     told = query.label.relation if query.label else ""
@@ -198,14 +197,15 @@ def _are_few(query: FeatureQuery, facts: Facts, pair: Sequence[str], keys: Seque
     if not all(any(finds(query, facts, alias, r.alias) for alias in pair) for r in query.relations):
         return False
     left, right = (facts.of(query.relation(alias)) for alias in pair)
+    most = facts.engine.sizes.few_pairs * (left.rows + right.rows)
     if not keys:
-        return left.rows * right.rows < FEW * (left.rows + right.rows)
+        return left.rows * right.rows < most
     names = [f"k{i}" for i in range(len(keys))]
     sides = [grouped(f.own_rows(tuple(v.at(f.relation.alias)[0] for v in keys)), names) for f in (left, right)]
     pairs = sql.sum_or_zero(sql.product(*(sql.column("c", side) for side in "lr")))
     met = sql.select([(pairs, "n")], sql.derived(sides[0], "l"))
     found = one(facts.engine, sql.join(met, sql.derived(sides[1], "r"), sql.same(names, "l", "r")))["n"]
-    return found < FEW * (left.rows + right.rows)
+    return found < most
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------

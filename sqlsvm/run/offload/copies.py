@@ -25,7 +25,6 @@ from sqlsvm.run.derived import counted
 from sqlsvm.run.offload.export import HELD, KEEP, TIME, Carried, Export, exports, match_key, output
 
 REPORT_SECONDS = 5.0
-LITTLE = 20_000_000  # numbers, 160 MB
 steps = logging.getLogger(__name__)
 
 
@@ -41,9 +40,9 @@ def _is_little(catalog: Catalog) -> bool:
     """Rows are counted only where the catalog knows of few bytes: even a few rows take long to find in many files."""
     used = {r.alias: catalog.query.expressions(r.alias) or [sql.integer(1)] for r in catalog.query.relations}
     rows = [catalog.of(alias).rows_of([(e, f"c{n}") for n, e in enumerate(own)]) for alias, own in used.items()]
-    if any(size > LITTLE * np.dtype(float).itemsize for size in accumulate(map(catalog.engine.size, rows))):
+    left = catalog.engine.sizes.copied
+    if any(size > left * np.dtype(float).itemsize for size in accumulate(map(catalog.engine.size, rows))):
         return False
-    left = LITTLE
     for alias, own in used.items():
         left -= len(own) * int(catalog.of(alias).rows_up_to(left // len(own) + 1))
     return left >= 0
