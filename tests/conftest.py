@@ -53,9 +53,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them. Tests
-    are about passes, but their joins are small: the others ask for --in-memory. Other threads of DuckDB cost more than
-    they bring where tables have few rows: a tenth of the time."""
+    """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them. Other
+    threads of DuckDB cost more than they bring where tables have few rows: a tenth of the time."""
     if config.option.order == "random":  # workers get the words of the command, and the number by the environment
         config.option.order = os.environ.setdefault("PYTEST_ORDER", str(secrets.randbelow(1_000_000)))
     if config.option.profile:
@@ -63,7 +62,6 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(config.option.profile)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _CONFIG["threads"] = "1"
-    Engine.sizes = replace(Engine.sizes, read=0, few_pairs=0)
     faults.STRICT = True
 
 
@@ -289,6 +287,17 @@ def installed(installed_dsn: str) -> Iterator[Engine]:
     with connect(installed_dsn) as engine:
         install(engine)
         yield engine
+
+
+OPENED = "engine", "postgres", "duckdb", "twin", "installed", "shared_engine", "shared_postgres", "shared_duckdb"
+
+
+@pytest.fixture(autouse=True)
+def passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test with an engine of its own is about passes, and its joins are small. All others have the sizes that users
+    have."""
+    if not {*OPENED}.isdisjoint(request.fixturenames):
+        sized(monkeypatch, read=0, few_pairs=0)
 
 
 @pytest.fixture(autouse=True)
