@@ -10,6 +10,7 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column
+from sqlsvm.engine.rates import Sizes
 from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.query import FeatureQuery, Relation, Term
 from sqlsvm.query.facts import Facts, Rule
@@ -28,6 +29,8 @@ class Engine:
 
     class abilities:
         single = "real"
+
+    sizes = Sizes(few_pairs=0)
 
     @staticmethod
     def fold(name: str, quoted: bool) -> str:

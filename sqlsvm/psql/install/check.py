@@ -27,7 +27,7 @@ from sqlsvm.store.templates import template
 OPTIMUM, WEIGHT, LAMBDA, TOL = 7 / 8, 1 / 2, 1 / 2, 1e-3
 
 _NAME = "sqlsvm check"
-_QUERY = "SELECT l.y, l.x, r.z FROM sqlsvm_check_left AS l JOIN sqlsvm_check_right AS r USING (k)"
+_QUERY = "SELECT l.y, l.x, r.z FROM left_of_sqlsvm_check AS l JOIN right_of_sqlsvm_check AS r USING (k)"
 _TRAINING = Training("y", scale="none", lam=LAMBDA)
 
 _TRAIN = "SELECT * FROM sqlsvm.TRAIN($1, tol => $2)"
