@@ -62,7 +62,9 @@ def check_rows(plan: Plan, moments: Moments) -> None:
         if not n > 0:
             raise Lacking(
                 f"the label {label} has one class only: no row of the join is {missing}",
-                hint="⟦inspect()⟧ shows the classes before and after the join",
+                hint="each row that WHERE keeps has the same label"
+                if _is_alone(plan)
+                else "⟦inspect()⟧ shows the classes before and after the join",
             )
 
 
@@ -81,15 +83,19 @@ def check_repeated(plan: Plan, catalog: Catalog, named: Collection[str]) -> None
             )
 
 
+def _is_alone(plan: Plan) -> bool:
+    """Is there no join?"""
+    return len(plan.tree.query.relations) == 1
+
+
 def check_some(plan: Plan, moments: Moments) -> None:
     """Refuse a join without rows."""
     if not moments.n > 0:
         weight, held = plan.design.weight, plan.tree.query.held_out is not None
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        alone = len(plan.tree.query.relations) == 1
         lost = (
             "the table is empty, or WHERE or ⟦nulls drop⟧ keeps none of it"
-            if alone
+            if _is_alone(plan)
             else "⟦inspect()⟧ shows which key loses them"
         )
         hint = "hold out another share: ⟦holdout 0.2⟧" if held else lost

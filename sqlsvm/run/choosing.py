@@ -181,12 +181,15 @@ def deciding(problem: Data, labelled: "Labelled", drawn: Drawn, part: Part) -> I
 
 def by_unit(training: "Training", problem: Data, drawn: Drawn) -> tuple[Drawn, str]:
     """The rows, and whose rows parts are made of: those of the label's relation, which the join repeats. Where these
-    are few and only their label is read, as of the kind of an animal that was seen, each row of the join is new."""
+    are few and only their label is read, as of the kind of an animal that was seen, each row of the join is new. Rows
+    are told apart by their values: where few differ and the join repeats none, each is one of the relation."""
     query, plan = problem.plan.tree.query, problem.plan
-    is_core = plan.links or plan.core == plan.label_node or training.split_by or query.time
-    if is_core or different(drawn) >= FEW or any(f.relation == query.label_relation for f in query.features):
+    if plan.links or training.split_by or query.time or different(drawn) >= FEW:
         return drawn, Chosen.of
-    return replace(drawn, marks={**drawn.marks, ROW: np.arange(float(len(drawn.codes)))}), JOIN
+    each = replace(drawn, marks={**drawn.marks, ROW: np.arange(float(len(drawn.codes)))})
+    if plan.core == plan.label_node:
+        return each, Chosen.of
+    return (drawn, Chosen.of) if any(f.relation == query.label_relation for f in query.features) else (each, JOIN)
 
 
 def different(drawn: Drawn) -> int:

@@ -9,6 +9,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sqlglot import parse_one
 
 from sqlsvm import RelationalSVC
@@ -208,6 +209,17 @@ def test_with_too_few_rows_there_is_no_choice(duckdb: Engine) -> None:
     assert found.chosen is None
     assert found.lam == 1e-4
     assert any("too few to choose by" in note for note in found.notes)
+
+
+def test_rows_of_few_values_are_rows_nevertheless(duckdb: Engine) -> None:
+    """Nine rows differ of 500: they are no nine examples, of which two parts may separate the classes by chance."""
+    query = "SELECT 1 + (i * 7919) % 3 // 2 AS y, (i * 7919) % 3 + i % 4 AS a FROM range(500) AS t(i)"
+    found = train(duckdb, "m", query, Training.of(**named({"label": "y", **dict.fromkeys(UNNAMED)})))
+    assert found.chosen
+    assert (found.chosen.rows, len(found.chosen.best.parts)) == (500, 5)
+    rows = duckdb.fetch(parse_one(query, read="duckdb"))
+    assert found.chosen.best.mean == pytest.approx(roc_auc_score(rows["y"] == 2, rows["a"]), abs=0.05)
+    assert not any("alone tells" in note for note in found.notes)
 
 
 def test_of_few_rows_with_the_label_alone_those_of_the_join_are_new(duckdb: Engine) -> None:

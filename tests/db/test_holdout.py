@@ -284,7 +284,7 @@ REFUSED: dict[str, tuple[float, str]] = {
         "the label y has one class only: no row of the join is positive\n"
         "DETAIL: of the rows that holdout=0.5 holds out; "
         "choose another fraction or seed to split the rows differently\n"
-        "HINT: inspect() shows the classes before and after the join",
+        "HINT: each row that WHERE keeps has the same label",
     ),
     "none": (0.0, f"{MUST}, not 0.0\nHINT: try holdout=0.2"),
     "all": (1.0, f"{MUST}, not 1.0\nHINT: try holdout=0.2"),
