@@ -8,9 +8,10 @@ DECLARE
     stranger record;
     settings jsonb;
 BEGIN
-    SELECT c.relname INTO stranger FROM pg_class AS c WHERE c.relnamespace = pg_my_temp_schema() AND c.relname ~ '^sqlsvm_' LIMIT 1;
+    SELECT c.name INTO stranger FROM (SELECT relname, relnamespace FROM pg_class UNION SELECT typname, typnamespace FROM pg_type)
+        AS c (name, schema) WHERE c.schema = pg_my_temp_schema() AND c.name ~ '^sqlsvm_' LIMIT 1;
     IF found THEN
-        RAISE EXCEPTION 'the temporary relation "%" has a name that a run of "%" may need', stranger.relname, name USING ERRCODE = 'SV003',
+        RAISE EXCEPTION 'the temporary relation "%" has a name that a run of "%" may need', stranger.name, name USING ERRCODE = 'SV003',
             HINT = 'Drop or rename it, or use another session: no other temporary relation may have a name that begins with sqlsvm_.';
     END IF;
     CREATE TEMPORARY TABLE sqlsvm_statements AS

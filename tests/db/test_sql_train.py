@@ -269,16 +269,17 @@ def test_a_damaged_start_is_refused(installed: Engine, dsn: str, field: str) -> 
         assert said["HINT"].startswith("Compile it again: sqlsvm compile --name 'damaged' ")
 
 
-@pytest.mark.parametrize("taken", ["sqlsvm_statements", "sqlsvm_read", "sqlsvm_cuts", "sqlsvm_r0"])
+@pytest.mark.parametrize("taken", ["sqlsvm_statements", "sqlsvm_read", "sqlsvm_vectors", "sqlsvm_r0"])
 def test_a_name_that_a_run_needs_is_taken(installed: Engine, dsn: str, taken: str) -> None:
     """What another one has made in the session is neither read nor dropped."""
     join = JOINS["star"](np.random.default_rng(3), rows=300)  # type: ignore[call-arg]
     with join.created(installed):
         compiled(installed, "taken", join.query, training())
         for call in "train('taken')", "objective('taken', '{}')", "row_count('taken', '{}', 1)":
-            said = complaint(
-                dsn, f"CREATE TEMPORARY TABLE {taken} AS SELECT '{{}}'::jsonb AS still; SELECT sqlsvm.{call};"
-            )
+            made = f"CREATE TEMPORARY TABLE {taken} AS SELECT '{{}}'::jsonb AS still"
+            if taken == "sqlsvm_vectors":
+                made = f"CREATE DOMAIN pg_temp.{taken} AS text"
+            said = complaint(dsn, f"{made}; SELECT sqlsvm.{call};")
             assert said["SQLSTATE"] == "SV003", call
             assert said["MESSAGE"] == f'the temporary relation "{taken}" has a name that a run of "taken" may need'
             assert said["HINT"].startswith("Drop or rename it, or use another session")
