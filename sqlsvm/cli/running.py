@@ -123,7 +123,10 @@ def _missing(error: click.MissingParameter) -> SqlsvmError:
 def _meant(error: click.ClickException, context: click.Context) -> str | None:
     """What was probably meant: a verb, an option, or one of the values of an option."""
     if isinstance(error, click.NoSuchOption):
-        return nearest(error.option_name, (name for option in context.command.params for name in option.opts))
+        known = {name for option in context.command.params for name in option.opts}
+        if error.option_name == "--query" and "--input" in known:
+            return "the model has its query; --input names other rows"
+        return nearest(error.option_name, known)
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
         return nearest(error.message.split("'")[1], error.param.type.choices)
     if isinstance(error, NoSuchCommand):

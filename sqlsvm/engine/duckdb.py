@@ -557,7 +557,7 @@ def _kind(type: str) -> Kind:
         return "numeric"
     if base == "BOOLEAN":
         return "boolean"
-    return "categorical" if base in ("VARCHAR", "UUID", "ENUM") else _TIMES.get(base, "other")
+    return "categorical" if base in ("VARCHAR", "UUID", "ENUM", '"NULL"') else _TIMES.get(base, "other")
 
 
 def _parameter(value: object) -> object:

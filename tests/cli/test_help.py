@@ -58,6 +58,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["trian"], 2, "error: No such command 'trian'.\nHINT: did you mean train?\n"),
         (["xyz"], 2, "error: No such command 'xyz'.\nHINT: sqlsvm --help\n"),
         (["train", "--lable", "y"], 2, "error: No such option '--lable'.\nHINT: did you mean --label?\n"),
+        (
+            ["predict", "m", "--query", "x"],
+            2,
+            "error: No such option '--query'.\nHINT: the model has its query; --input names other rows\n",
+        ),
         (["train", "--qq"], 2, "error: No such option '--qq'.\nHINT: sqlsvm train --help\n"),
         (
             ["train", "--solver", "dan"],

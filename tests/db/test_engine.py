@@ -199,6 +199,11 @@ def test_each_integer_of_duckdb_is_numeric(duckdb: Engine, type: str) -> None:
     assert duckdb.fetch(one)["x"].tolist() == [1]
 
 
+def test_a_null_is_a_text_until_it_is_cast(engine: Engine) -> None:
+    (column,) = engine.describe(query(engine, "SELECT NULL AS a"))
+    assert column.kind == "categorical"
+
+
 def test_the_type_is_told_in_the_words_of_the_engine(postgres: Engine) -> None:
     columns = postgres.describe(query(postgres, "SELECT CAST(1 AS DECIMAL(10, 2)) AS d, CAST('a' AS VARCHAR(3)) AS v"))
     assert columns == (Column("d", "numeric(10,2)", "numeric"), Column("v", "character varying(3)", "categorical"))
