@@ -77,6 +77,13 @@ def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator
         yield from _of_node(plan, counts, node, measured)
 
 
+def own_ends(plan: Plan) -> Iterator[Statement]:
+    """The range of every coordinate over the rows of its node, of which the join may have fewer."""
+    for node in filter(plan.coordinates, range(len(plan.tree.nodes))):
+        found = sql.select(list(_measures(plan, node, RANGE, [])), source(plan, node, alias="t"))
+        yield statement(moments_name(node), found)
+
+
 def messages_to(counts: Counts, at: Collection[int]) -> Iterator[Statement]:
     """The messages without those down to where nothing is measured."""
     wanted = set(at)

@@ -16,7 +16,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, flat, mean_of
 from sqlsvm.plan.target import CODE, Numeric, centred_at
 from sqlsvm.run.in_memory import ends_in, shifted
-from sqlsvm.run.measuring import is_constant, read_ends
+from sqlsvm.run.measuring import is_constant, read_own_ends
 from sqlsvm.run.small import missing_tables
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -37,10 +37,13 @@ Ends = Callable[[Coordinate], tuple[float, float]]
 def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
     """The plan with these origins. Its tables are made again."""
     far = flat(plan.design, found, FAR) if _has_constant(plan.design) else []
-    origins, same = _origins(plan, found, read_ends(work, plan)) if far else NONE
+    origins, same = _origins(plan, found, read_own_ends(work, plan, far)) if far else NONE
     made = _with(plan, origins, same, found.n, found.label)
     if made is not plan:
-        work.drop([table for table in map(node_table, plan.copied) if table in work.tables])
+        moved = {plan.design.coordinates[index].relation for index in origins}
+        moved |= {made.design.target.label.relation} if made.design.target is not plan.design.target else set()
+        nodes = plan.copied & {plan.tree.node_of(relation) for relation in moved}
+        work.drop([table for table in map(node_table, nodes) if table in work.tables])
         work.run(missing_tables(work, made))
     return made
 

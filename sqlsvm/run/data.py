@@ -30,7 +30,7 @@ from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_repeated, check_rows, check_some, check_weight
 from sqlsvm.run.in_memory import Drawn, moments_in_memory, read_rows
 from sqlsvm.run.in_memory import moments_of as rows_in_memory
-from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
+from sqlsvm.run.measuring import read_again, read_moments, read_top, with_constants, with_products
 from sqlsvm.run.small import missing_tables, small_join
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -260,7 +260,7 @@ def _counted(
     check_values(plan.design, moments, options.nulls)
     made = centred(work, plan, moments)
     if made is not plan:
-        plan, moments = made, read_moments(work, made, measured)
+        plan, moments = made, read_again(work, made, plan, moments, measured)
     return plan, with_products(work, plan, with_constants(work, plan, moments)), None
 
 

@@ -37,7 +37,7 @@ from sqlsvm.run.data import Data, Key, with_weights
 from sqlsvm.run.folding import kept
 from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, read_rows, with_own_categories
 from sqlsvm.run.making import Making
-from sqlsvm.run.measuring import read_moments, with_constants, with_products
+from sqlsvm.run.measuring import read_again, read_moments, with_constants, with_products
 from sqlsvm.run.notes import BY_CHANCE, DEFAULT, DOUBLES, NAMED, PREDICTS, UNMEASURED, listed, unmeasured
 from sqlsvm.run.small import missing_tables
 from sqlsvm.run.training import Training
@@ -197,7 +197,7 @@ class Groups:
             if check:
                 check_rows(plan, found)
             made = centred(work, plan, found)
-            plan, found = (plan, found) if made is plan else (made, read_moments(work, made, measured))
+            plan, found = (plan, found) if made is plan else (made, read_again(work, made, plan, found, measured))
             found = with_products(work, plan, with_constants(work, plan, found))
             how = scaling(plan.design, found, scale)
             yield replace(self.all, plan=plan, moments=found, scaling=how, key=self._key(group))

@@ -1,6 +1,6 @@
 """The size of the join and the moments of its features, read from the database."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
 
@@ -17,10 +17,10 @@ from sqlsvm.compile.moments import (
     counts_of,
     looked,
     missing,
-    moments,
     moments_by,
     moments_name,
     multiplied,
+    own_ends,
     partners,
     products,
     second_moments,
@@ -52,11 +52,7 @@ def moments_of(plan: Plan, answers: Answers, measured: frozenset[str] = EVERY) -
     measured = measured if plan.design.target.signed else measured - {"negative"}
     design, size = plan.design, plan.design.size
     found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
-    columns = _columns(plan, answers)
-    for c in design.coordinates:
-        for name in measured:
-            values = columns[f"{name}{c.index}"]
-            found[name][c.index] = values.max(initial=0.0) if name == "largest" else values.sum()
+    _put(found, plan, answers, design.coordinates, measured)
     for d in design.dictionaries:
         here = slice(d.offset, d.offset + len(d.categories))
         rows = answers.get(category_moments_name(d.number))
@@ -115,17 +111,60 @@ def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     its sums have lost the digits in which rows differ, and prove nothing."""
     if not flat(plan.design, found):
         return found
-    return without_flat(plan, found, read_ends(work, plan))
+    return without_flat(plan, found, read_ends(work, plan, flat(plan.design, found)))
 
 
-def read_ends(work: Workspace, plan: Plan) -> Callable[[Coordinate], tuple[float, float]]:
-    """The least and the largest value of a coordinate in the join. Zeros aside: a number that is missing is 0."""
+def _of_these(plan: Plan, coordinates: Collection[Coordinate]) -> Plan:
+    """Without the others: nothing is sent to where none of these is."""
+    return replace(plan, design=replace(plan.design, coordinates=tuple(coordinates), dictionaries=()))
+
+
+def read_again(work: Workspace, plan: Plan, before: Plan, found: Moments, measured: frozenset[str]) -> Moments:
+    """The moments of a plan with other origins: those of the coordinates that moved, and of the label, are others."""
+    moved = [c for c, old in zip(plan.design.coordinates, before.design.coordinates, strict=True) if c != old]
+    root, these = moments_name(plan.label_node), _of_these(plan, moved)
+    is_asked = found.label is not None or these.coordinates(plan.label_node)
     with work.scratch():
-        columns = _columns(plan, work.run(moments(plan, RANGE), plan.design.target.parameters))
+        known = _known_moments(work, these, measured)
+        wanted = known if is_asked else (s for s in known if s.name != root)
+        answers = work.run(wanted, plan.design.target.parameters)
+    total, squares, largest, negative = (
+        each.copy() for each in (found.total, found.squares, found.largest, found.total_negative)
+    )
+    into = {"total": total, "squares": squares, "largest": largest, "negative": negative}
+    _put(into, plan, answers, moved, measured if plan.design.target.signed else measured - {"negative"})
+    sums = (float(answers[root][name].astype(float).sum()) for name in ("label", "label_squares"))
+    label = LabelMoments(*sums) if found.label else None
+    return replace(found, total=total, squares=squares, largest=largest, total_negative=negative, label=label)
+
+
+def _put(
+    into: Mapping[str, Array], plan: Plan, answers: Answers, coordinates: Iterable[Coordinate], measured: frozenset[str]
+) -> None:
+    """The moments of coordinates, with all parts added up."""
+    columns = _columns(plan, answers)
+    for c in coordinates:
+        for name in measured:
+            values = columns[f"{name}{c.index}"]
+            into[name][c.index] = values.max(initial=0.0) if name == "largest" else values.sum()
+
+
+def read_ends(work: Workspace, plan: Plan, of: Collection[Coordinate]) -> Callable[[Coordinate], tuple[float, float]]:
+    """The least and the largest value of these coordinates in the join. Zeros aside: a number that is missing is 0."""
+    return _ends_in(_columns(plan, asked_moments(work, _of_these(plan, of), RANGE)))
+
+
+def read_own_ends(
+    work: Workspace, plan: Plan, of: Collection[Coordinate]
+) -> Callable[[Coordinate], tuple[float, float]]:
+    """The same in the relations, which costs one scan of those that have them: the join may have fewer rows."""
+    return _ends_in(_columns(plan, work.run(own_ends(_of_these(plan, of)), plan.design.target.parameters)))
+
+
+def _ends_in(columns: Mapping[str, Array]) -> Callable[[Coordinate], tuple[float, float]]:
 
     def ends(c: Coordinate) -> tuple[float, float]:
-        least, most = (float(columns[f"{end}{c.index}"][0]) for end in ("least", "most"))
-        return least, most
+        return float(columns[f"least{c.index}"].min()), float(columns[f"most{c.index}"].max())
 
     return ends
 
