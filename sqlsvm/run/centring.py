@@ -2,7 +2,7 @@
 rows differ, and what rounding may do to them is a share of deviations. A constant is 0 then, and takes part in no sum.
 The label is measured from its mean over the join, too."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import frexp, isfinite
 
@@ -16,7 +16,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, flat, mean_of
 from sqlsvm.plan.target import CODE, Numeric, centred_at
 from sqlsvm.run.in_memory import ends_in, shifted
-from sqlsvm.run.measuring import is_constant, read_own_ends
+from sqlsvm.run.measuring import is_constant, read_ends, read_own_ends
 from sqlsvm.run.small import missing_tables
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -37,7 +37,7 @@ Ends = Callable[[Coordinate], tuple[float, float]]
 def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
     """The plan with these origins. Its tables are made again."""
     far = flat(plan.design, found, FAR) if _has_constant(plan.design) else []
-    origins, same = _origins(plan, found, read_own_ends(work, plan, far)) if far else NONE
+    origins, same = _origins(plan, found, _ends(work, plan, found, far)) if far else NONE
     made = _with(plan, origins, same, found.n, found.label)
     if made is not plan:
         moved = {plan.design.coordinates[index].relation for index in origins}
@@ -46,6 +46,21 @@ def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
         work.drop([table for table in map(node_table, nodes) if table in work.tables])
         work.run(missing_tables(work, made))
     return made
+
+
+def _ends(work: Workspace, plan: Plan, found: Moments, far: Sequence[Coordinate]) -> Ends:
+    """Of what may be constant in the join, in the join. Of all others the ends in their relations will do."""
+    flattest = flat(plan.design, found)
+    moving = [c for c in far if c not in flattest]
+    in_join = read_ends(work, plan, flattest) if flattest else None
+    in_relations = read_own_ends(work, plan, moving) if moving else None
+
+    def ends(c: Coordinate) -> tuple[float, float]:
+        of = in_join if c in flattest else in_relations
+        assert of
+        return of(c)
+
+    return ends
 
 
 def centred_rows(plan: Plan, rows: Rows, weights: Array, scale: Scale) -> tuple[Plan, Rows]:
