@@ -123,7 +123,7 @@ def read_again(work: Workspace, plan: Plan, before: Plan, found: Moments, measur
     """The moments of a plan with other origins: those of the coordinates that moved, and of the label, are others."""
     moved = [c for c, old in zip(plan.design.coordinates, before.design.coordinates, strict=True) if c != old]
     root, these = moments_name(plan.label_node), _of_these(plan, moved)
-    is_asked = found.label is not None or these.coordinates(plan.label_node)
+    is_asked = plan.measured_at_once or found.label is not None or these.coordinates(plan.label_node)
     with work.scratch():
         known = _known_moments(work, these, measured)
         wanted = known if is_asked else (s for s in known if s.name != root)

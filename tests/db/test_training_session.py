@@ -143,7 +143,7 @@ def test_what_others_change_meanwhile_changes_nothing(sessions: Sessions) -> Non
     join.create(ours)
     for engine in (ours, theirs):
         single_threaded(engine)
-    asked, seen = training(lam=1e-3, sample=1000, counting="grid"), []
+    asked, seen = training(lam=1e-3, sample=1000, counting="grid", in_memory=0), []
 
     def meddle(record: Record) -> None:
         seen.append(record.pass_)
@@ -163,7 +163,7 @@ def test_two_trainings_at_once_do_not_meet(sessions: Sessions) -> None:
     join.create(engines[0])
     for engine in engines:
         single_threaded(engine)
-    asked = [training(lam=lam, sample=1000, counting="grid") for lam in (1e-1, 1e-2)]
+    asked = [training(lam=lam, sample=1000, counting="grid", in_memory=0) for lam in (1e-1, 1e-2)]
     alone = [train(engines[0], "m", join.query, a) for a in asked]
     both = Barrier(2, timeout=60)  # each has made a pass, and neither has finished
 
