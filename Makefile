@@ -45,7 +45,7 @@ test: $(READY) ## run lint and the tests that are quick: 5 minutes
 slow: $(READY) ## run the other tests that CI runs: 12 minutes
 	@$(MAKE) --no-print-directory suite MARKED="slow and not nightly"
 
-all: $(READY) ## run what CI runs, which is lint, the tests and bench-check: 17 minutes
+all: $(READY) ## run what CI runs, which is lint, the tests and bench-check: 14 minutes
 	@$(MAKE) --no-print-directory -j lint bench-check suite
 
 nightly: $(READY) ## run all that there is: every test, campaigns, random queries, random faults in the code, and faults: 8 hours
