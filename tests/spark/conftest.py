@@ -55,7 +55,7 @@ def spark() -> Iterator[Engine]:
 @pytest.fixture(autouse=True)
 def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tables are so small that trainings would copy them."""
-    sized(monkeypatch, copied=0)
+    sized(monkeypatch, copied=0, read=0, few_pairs=0)
 
 
 @pytest.fixture
