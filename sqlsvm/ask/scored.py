@@ -31,7 +31,6 @@ steps = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-ENDS = "least", "largest"
 NUDGE = 1e-9  # if scores were rounded, a billionth of a bucket more covers the rounding of the doubles
 
 
@@ -111,7 +110,8 @@ class Held(Listed):
 
     @property
     def _ends(self) -> dict[str, float]:
-        return {"least": float(self.s[0]), "largest": float(self.s[-1])} if len(self.s) else dict.fromkeys(ENDS, np.nan)
+        least, largest = (self.s[0], self.s[-1]) if len(self.s) else (np.nan, np.nan)
+        return {"least": float(least), "largest": float(largest)}
 
     def in_bins(self, least: float, width: float) -> Rows:
         place = 2.0 * np.floor((self.s - least) / width) + (self.s > 0.0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlglot import ErrorLevel, UnsupportedError, exp
 
 from sqlsvm import sql
-from sqlsvm.engine.rates import Rates, Sizes
+from sqlsvm.engine.rates import Rates, Thresholds
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.options import DEFAULTS
 
@@ -156,7 +156,7 @@ class Engine(ABC):
     abilities: Abilities
 
     rates: Rates
-    sizes: Sizes = Sizes()
+    sizes: Thresholds = Thresholds()
 
     on_statement: Callable[[str], None] | None = None  # called with the text of every statement just before it is sent
     inlines: bool = False

@@ -52,7 +52,7 @@ SPREAD = Rates(inf, key=0.0, row=0.0, own=0.0, column=0.0, far=0.0, array=None, 
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Thresholds:
     """From which sizes on another way with the same result pays, or takes too much memory. They are those of every
     engine."""
 

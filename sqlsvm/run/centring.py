@@ -2,7 +2,7 @@
 rows differ, and what rounding may do to them is a share of deviations. A constant is 0 then, and takes part in no sum.
 The label is measured from its mean over the join, too."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import frexp, isfinite
 
@@ -16,7 +16,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, flat, mean_of
 from sqlsvm.plan.target import CODE, Numeric, centred_at
 from sqlsvm.run.in_memory import ends_in, shifted
-from sqlsvm.run.measuring import is_constant, read_ends, read_own_ends
+from sqlsvm.run.measuring import Ends, is_constant, read_ends
 from sqlsvm.run.small import missing_tables
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -30,8 +30,6 @@ DIGITS = 20  # the bits of a mean that are kept, as a share of the deviation
 LAST = 2.0**-52  # numbers that differ by no more than this share of them differ in their last bit: they are the same
 Origins = tuple[Mapping[int, float], Collection[int]]  # of coordinates; and which of them are constant
 NONE: Origins = ({}, ())
-
-Ends = Callable[[Coordinate], tuple[float, float]]
 
 
 def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
@@ -50,17 +48,8 @@ def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
 
 def _ends(work: Workspace, plan: Plan, found: Moments, far: Sequence[Coordinate]) -> Ends:
     """Of what may be constant in the join, in the join. Of all others the ends in their relations will do."""
-    flattest = flat(plan.design, found)
-    moving = [c for c in far if c not in flattest]
-    in_join = read_ends(work, plan, flattest) if flattest else None
-    in_relations = read_own_ends(work, plan, moving) if moving else None
-
-    def ends(c: Coordinate) -> tuple[float, float]:
-        of = in_join if c in flattest else in_relations
-        assert of
-        return of(c)
-
-    return ends
+    flattest = {c.index: c for c in flat(plan.design, found)}
+    return read_ends(work, plan, flattest.values(), [c for c in far if c.index not in flattest])
 
 
 def centred_rows(plan: Plan, rows: Rows, weights: Array, scale: Scale) -> tuple[Plan, Rows]:

@@ -109,9 +109,8 @@ SAME = 1e-13  # a smaller relative difference between two numbers comes from rou
 def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     """Moments in which a constant has no variance. A feature whose mean is much larger than its deviation is refused:
     its sums have lost the digits in which rows differ, and prove nothing."""
-    if not flat(plan.design, found):
-        return found
-    return without_flat(plan, found, read_ends(work, plan, flat(plan.design, found)))
+    far = flat(plan.design, found)
+    return without_flat(plan, found, read_ends(work, plan, far)) if far else found
 
 
 def _of_these(plan: Plan, coordinates: Collection[Coordinate]) -> Plan:
@@ -149,22 +148,20 @@ def _put(
             into[name][c.index] = values.max(initial=0.0) if name == "largest" else values.sum()
 
 
-def read_ends(work: Workspace, plan: Plan, of: Collection[Coordinate]) -> Callable[[Coordinate], tuple[float, float]]:
-    """The least and the largest value of these coordinates in the join. Zeros aside: a number that is missing is 0."""
-    return _ends_in(_columns(plan, asked_moments(work, _of_these(plan, of), RANGE)))
+Ends = Callable[[Coordinate], tuple[float, float]]  # the least and the largest value of a coordinate
 
 
-def read_own_ends(
-    work: Workspace, plan: Plan, of: Collection[Coordinate]
-) -> Callable[[Coordinate], tuple[float, float]]:
-    """The same in the relations, which costs one scan of those that have them: the join may have fewer rows."""
-    return _ends_in(_columns(plan, work.run(own_ends(_of_these(plan, of)), plan.design.target.parameters)))
+def read_ends(work: Workspace, plan: Plan, of: Collection[Coordinate], others: Collection[Coordinate] = ()) -> Ends:
+    """Those of some coordinates in the join. Those of others in their relations, which costs one scan of them: they may
+    have more rows. Zeros aside: a number that is missing is 0."""
+    columns = dict[str, Array]()
+    if of:
+        columns |= _columns(plan, asked_moments(work, _of_these(plan, of), RANGE))
+    if others:
+        columns |= _columns(plan, work.run(own_ends(_of_these(plan, others)), plan.design.target.parameters))
 
-
-def _ends_in(columns: Mapping[str, Array]) -> Callable[[Coordinate], tuple[float, float]]:
-
-    def ends(c: Coordinate) -> tuple[float, float]:
-        return float(columns[f"least{c.index}"].min()), float(columns[f"most{c.index}"].max())
+    def ends(c: Coordinate) -> tuple[float, float]:  # a part of the rows may have none
+        return float(np.fmin.reduce(columns[f"least{c.index}"])), float(np.fmax.reduce(columns[f"most{c.index}"]))
 
     return ends
 

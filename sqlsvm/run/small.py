@@ -13,7 +13,7 @@ from sqlsvm.compile.moments import join_size
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Asked, Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
-from sqlsvm.engine.rates import Sizes
+from sqlsvm.engine.rates import Thresholds
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.join_tree import Edge
@@ -142,7 +142,7 @@ def fitting(design: Design, most: int = LARGEST) -> int:
     return most // max(1, len(design.coordinates) + len(design.dictionaries))
 
 
-def most_rows(design: Design, effort: Effort, sizes: Sizes, models: int = 1) -> int:
+def most_rows(design: Design, effort: Effort, sizes: Thresholds, models: int = 1) -> int:
     """A join with no more rows is read. If so many models are trained on it that all their passes read more, it is one
     that fits in memory."""
     columns = len(design.coordinates) + len(design.dictionaries)

@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column
-from sqlsvm.engine.rates import Sizes
+from sqlsvm.engine.rates import Thresholds
 from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.query import FeatureQuery, Relation, Term
 from sqlsvm.query.facts import Facts, Rule
@@ -30,7 +30,7 @@ class Engine:
     class abilities:
         single = "real"
 
-    sizes = Sizes(few_pairs=0)
+    sizes = Thresholds(few_pairs=0)
 
     @staticmethod
     def fold(name: str, quoted: bool) -> str:
