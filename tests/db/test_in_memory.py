@@ -235,9 +235,8 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
 def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two tables of 30 rows each, with 300 rows of 3 coordinates. With 15 rows of a third table they are 1,500. In
     this process, there may be four times as many numbers over two links as over one."""
-    sized(monkeypatch, read=1)
+    sized(monkeypatch, read=1, sent=-np.inf)
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
-    sized(monkeypatch, sent=-np.inf)
     build(engine, "CREATE TABLE a (k INT, y INT, x INT); CREATE TABLE b (k INT, z INT)")
     build(engine, "INSERT INTO a SELECT i % 3, i % 2, i FROM generate_series(1, 30) AS s(i)")
     build(engine, "INSERT INTO b SELECT i % 3, i FROM generate_series(1, 30) AS s(i)")
@@ -249,9 +248,7 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
     cases += [(30, 4500, 1125, three, True), (30, 4499, 9999, three, False)]
     cases += [(30, 4500, 899, two, served), (30, 4500, 1124, three, served)]
     for least, made, fast, query, is_small in cases:
-        sized(monkeypatch, sample=least)
-        sized(monkeypatch, made=made)
-        sized(monkeypatch, made_fast=fast)
+        sized(monkeypatch, sample=least, made=made, made_fast=fast)
         assert train(engine, "m", query, training(lam=0.1)).in_memory is is_small
     assert not train(engine, "m", three, training(lam=0.1, in_memory=1499)).in_memory
 
@@ -259,8 +256,7 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
 def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of the join has 5 numbers, of which 4 are of `d`, and 2 are sent for it: the label and a key. So twice 50
     rows may be 250. In this process it is the rows that count."""
-    sized(monkeypatch, read=2)
-    sized(monkeypatch, sent=-np.inf)
+    sized(monkeypatch, read=2, sent=-np.inf)
     build(engine, "CREATE TABLE f (k INT, y INT); CREATE TABLE d (k INT, a INT, b INT, c INT, e INT)")
     build(engine, "INSERT INTO d SELECT i, i * i, i % 3, i % 2, i * 7 % 5 FROM generate_series(0, 4) AS s(i)")
     sent, query = not engine.abilities.in_process, "SELECT y, a, b, c, e FROM f JOIN d ON f.k = d.k"

@@ -600,10 +600,8 @@ def test_the_sql_is_the_drivers(
     what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned,
     where one scan costs less. A stored program also counts the rows of each category."""
     monkeypatch.setattr("sqlsvm.plan.design.FEW", 0)
-    sized(monkeypatch, rows_a_key=10**9)
-    sized(monkeypatch, rows_a_place=10**9)
+    sized(monkeypatch, rows_a_key=10**9, rows_a_place=10**9, thinned=10**9)
     monkeypatch.setattr(postgres, "rates", replace(postgres.rates, column=inf))
-    sized(monkeypatch, thinned=10**9)
     monkeypatch.setattr("sqlsvm.psql.stored_program.make.CATEGORIES", frozenset())
     join = JOINS[shape](np.random.default_rng(3))
     join.create(postgres)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.docs.markdown import ROOT, blocks
-from tests.sized import sized
 
 DOCUMENTS = [path for path in sorted((ROOT / "docs").glob("*.md")) if ">>> " in path.read_text(encoding="utf-8")]
 
@@ -43,8 +42,7 @@ def session(path: Path) -> doctest.DocTest:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_examples(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sized(monkeypatch, read=2)  # as users have it
+def test_examples(path: Path) -> None:
     runner, reports = Session(), list[str]()
     test = session(path)
     assert test.examples
